@@ -1,0 +1,10 @@
+# Every third-party package weft is built on, found once.
+find_package(Threads REQUIRED)
+find_package(CAF REQUIRED)
+find_package(Hwloc REQUIRED)
+find_package(OpenBLAS REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(Boost 1.74 REQUIRED)
