@@ -31,6 +31,7 @@ PcieShape pcie_shape(double coded_bytes_per_second);
 double nvlink(std::uint32_t generation);
 
 inline constexpr double kPcieDefault = 25e9;    ///< PCIe 4.0 x16 payload
+inline constexpr double kPcieDevice = 12.5e9;   ///< PCIe 3.0 x16 or 4.0 x8: NICs and the like
 inline constexpr double kNvlinkPair = 300e9;    ///< all 12 third-generation NVLinks of an A100
 inline constexpr double kXgmiLink = 50e9;       ///< one xGMI link between two GPUs
 inline constexpr double kC2c = 450e9;           ///< NVLink-C2C of a Grace Hopper
