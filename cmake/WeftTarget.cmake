@@ -4,6 +4,10 @@ include(GNUInstallDirs)
 
 add_library(weft_flags INTERFACE)
 target_compile_options(weft_flags INTERFACE -Wall -Wextra)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC 12 sees overlaps in `"text" + std::string` that are not there (GCC bug 105651).
+  target_compile_options(weft_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()
 if(WEFT_NATIVE)
   target_compile_options(weft_flags INTERFACE -march=native)
 endif()
