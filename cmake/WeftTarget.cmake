@@ -1,18 +1,20 @@
-# weft_library(NAME SOURCES …): a library weft_NAME with the alias weft::NAME.
-include(CheckIPOSupported)
+# How weft's own libraries and tests are made.
 include(GNUInstallDirs)
 
+# Flags of everything that is ours; never part of what an installed weft asks of its users.
 add_library(weft_flags INTERFACE)
-target_compile_options(weft_flags INTERFACE -Wall -Wextra)
+target_compile_options(weft_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees overlaps in `"text" + std::string` that are not there (GCC bug 105651).
   target_compile_options(weft_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 if(WEFT_NATIVE)
-  target_compile_options(weft_flags INTERFACE -march=native)
+  target_compile_options(weft_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
 endif()
 if(WEFT_SANITIZE)
-  target_compile_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -g1)
+  target_compile_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(weft_flags INTERFACE -fsanitize=${WEFT_SANITIZE})
   if(WEFT_SANITIZE MATCHES undefined)
     target_compile_options(weft_flags INTERFACE -fno-sanitize-recover=undefined)
@@ -20,31 +22,41 @@ if(WEFT_SANITIZE)
 endif()
 
 find_program(CCACHE ccache)
-if(CCACHE)
+if(CCACHE AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
+# weft_library(NAME SOURCES …): a library weft_NAME with the alias weft::NAME, installed with its
+# headers. A folder `include` beside it holds headers that users reach as <weft/…>.
 function(weft_library name)
   add_library(weft_${name} ${ARGN})
   add_library(weft::${name} ALIAS weft_${name})
   set_target_properties(weft_${name} PROPERTIES EXPORT_NAME ${name})
   target_include_directories(weft_${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/weft>)
+  if(IS_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/include)
+    target_include_directories(weft_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>)
+  endif()
   target_compile_features(weft_${name} PUBLIC cxx_std_20)
   target_link_libraries(weft_${name} PRIVATE $<BUILD_INTERFACE:weft_flags>)
+  set_property(GLOBAL APPEND PROPERTY WEFT_LIBRARIES weft_${name})
 endfunction()
 
-# weft_test(NAME SOURCES … [LIBS …]): a Catch2 program and one ctest for it.
+# weft_test(NAME SOURCES … [LIBS …] [TIMEOUT SECONDS] [SERIAL]): a Catch2 program and one ctest for
+# it. SERIAL keeps other tests away from one that measures.
 function(weft_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
   add_executable(${name}_test ${ARG_SOURCES})
   target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name}_test PRIVATE weft_flags weft_test_main ${ARG_LIBS})
+  set_target_properties(${name}_test PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
   add_test(NAME ${name} COMMAND ${name}_test)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_SERIAL})
 endfunction()

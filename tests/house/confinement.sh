@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# confinement.sh ROOT: third-party headers stay in the files that own them, and the layers topology,
+# framework, actors, apps include downwards only. Prints each stray with its rule; fails on any.
+set -uo pipefail
+cd "$1" || exit 2
+strays=0
+
+# includes HEADER: `path:line:text` of every #include of a header whose path begins to match HEADER.
+includes() {
+  local folders=()
+  for folder in topology framework actors apps tests; do
+    [[ -d $folder ]] && folders+=("$folder")
+  done
+  grep -rnE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]($1)" "${folders[@]}" \
+    --include='*.hpp' --include='*.h' --include='*.cpp' --include='*.cu' --include='*.cuh' \
+    --include='*.ipp' --include='*.inl' --include='*.cc'
+}
+
+report() {
+  echo "$1"
+  echo "    rule: $2"
+  strays=$((strays + 1))
+}
+
+# only_in HEADER PATH RULE: headers that match HEADER are included in files that match PATH only.
+only_in() {
+  local hit
+  while IFS= read -r hit; do
+    [[ ${hit%%:*} =~ $2 ]] || report "$hit" "$3"
+  done < <(includes "$1")
+}
+
+# never HEADER FOLDER RULE: no file under FOLDER (a regular expression) includes HEADER.
+never() {
+  local hit
+  while IFS= read -r hit; do
+    [[ ${hit%%:*} =~ $2 ]] && report "$hit" "$3"
+  done < <(includes "$1")
+}
+
+only_in 'hwloc(\.h|/)' '^topology/[^/]*hwloc[^/]*$' \
+  "hwloc.h only in topology's hwloc files (topology/*hwloc*)"
+only_in '(cuda|cublas|cusparse|nvml|nvrtc|nvToolsExt|nvtx3|cooperative_groups|curand|driver_types|vector_types)[A-Za-z0-9_]*(\.h|/)' \
+  '^actors/cuda/|^topology/[^/]*gpu[^/]*$|^(tests/actors/cuda|apps/examples/[^/]+)/.*\.cuh?$' \
+  "CUDA runtime, driver and NVML only in actors/cuda/ and topology's GPU discovery (topology/*gpu*); .cu files of tests and examples may"
+only_in 'nccl\.h' '^actors/cuda/' "nccl.h only in one file of actors/cuda/"
+nccl_files=$(includes 'nccl\.h' | cut -d: -f1 | sort -u)
+[[ $(wc -w <<<"$nccl_files") -le 1 ]] || report "$nccl_files" "nccl.h in one file only"
+only_in 'caf/' '^(actors|apps/examples|tests)/' \
+  "CAF only in actors/; examples and tests that write actors may include it"
+never 'caf/all\.hpp' '.' "never caf/all.hpp: include the few headers that are needed"
+only_in 'boost/asio' '(^|[/_])(io|asio|disk|file|http|net|server|socket_io|storage)[^/]*$' \
+  "Asio only in files that do I/O (io, disk, file, http, net, server, storage in their name or folder)"
+only_in '(openblas/)?(cblas|openblas_config|f77blas|lapacke)\.h' '^actors/.*blas[^/]*\.cpp$' \
+  "OpenBLAS only in the .cpp file of actors/ that wraps it (*blas*.cpp)"
+only_in 'pugixml\.hpp' '^topology/.*\.cpp$' "pugixml only in topology's importers (.cpp)"
+never '(nlohmann/json\.hpp|CLI/|spdlog/)' '\.hpp$' \
+  "JSON, CLI11 and spdlog only in .cpp files: they are heavy"
+
+never '(framework|actors|apps|tests|weft)/' '^topology/' "topology includes no layer above it"
+never '(actors|apps|tests|weft)/' '^framework/' "framework includes topology only"
+never '(apps|tests)/' '^actors/' "actors includes framework and topology only"
+never 'tests/' '^apps/' "apps include no tests"
+
+if ((strays)); then
+  echo "$strays stray include(s)"
+  exit 1
+fi
+echo "every include is where it belongs"
