@@ -72,6 +72,7 @@ void drain_inline(ReadySink& sink) {
     inline_queue.head = op->next;
     if (!inline_queue.head) inline_queue.tail = &inline_queue.head;
     if (op->owner == nullptr && op->code->inline_run) op->code->inline_run(*op);
+    if (op->owner && op->code->abandon) op->code->abandon(*op);
     Admission* admission = admission_of(*op);
     finish(op, sink);
     if (admission) admission->let_out();
@@ -79,10 +80,23 @@ void drain_inline(ReadySink& sink) {
   inline_queue.busy = false;
 }
 
+// An op that fails before it is launched may have producers that are issued but not done. It must
+// not settle before them: those that follow it take it to stand for them. Its edges are free again.
+// False if they have all settled.
+bool waits_for_rest(Op* op) {
+  if (op->wait_count == 0) return false;
+  op->pending.store(op->wait_count + 1u, std::memory_order_relaxed);
+  std::uint32_t settled = 1;
+  for (std::size_t i = 0; i < op->wait_count; ++i)
+    settled += !add_edge(untagged(op->waits()[i])->done_list, op->edges() + i, op, true);
+  return op->pending.fetch_sub(settled, std::memory_order_acq_rel) != settled;
+}
+
 void give(Op* op, ReadySink& sink) {
-  if (op->owner && !op->failure.load(std::memory_order_acquire))
+  const bool failed = op->failure.load(std::memory_order_acquire) != nullptr;
+  if (op->owner && !failed)
     sink.ready(op);
-  else
+  else if (!failed || !waits_for_rest(op))
     inline_queue.push(op);
 }
 

@@ -122,6 +122,11 @@ const std::shared_ptr<const KernelCode>& copy_code() {
     auto made = std::make_shared<KernelCode>();
     made->name = "copy";
     made->is_copy = true;
+    made->abandon = [](Op& op) {
+      const auto& range = *static_cast<CopyRange*>(op.scalars());
+      range.segment->load->queued_bytes.fetch_sub(static_cast<std::int64_t>(range.bytes),
+                                                  std::memory_order_relaxed);
+    };
     return made;
   }();
   return code;
