@@ -147,6 +147,15 @@ void satisfy(Op* op, ReadySink& sink) {
   drain_inline(sink);
 }
 
+void wait_for_all(Op* op, std::span<Op* const> producers) {
+  op->pending.store(static_cast<std::uint32_t>(producers.size()) + 1, std::memory_order_relaxed);
+  std::uint32_t settled = 0;
+  for (std::size_t i = 0; i < producers.size(); ++i)
+    settled += !add_edge(producers[i]->done_list, op->edges() + i, op, true);
+  if (settled) op->pending.fetch_sub(settled, std::memory_order_acq_rel);
+  satisfy(op, send_to_owner());
+}
+
 void mark_issued(Op* op, ReadySink& sink) {
   close_list(op->issued_list, nullptr, sink);
   drain_inline(sink);

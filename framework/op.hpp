@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "framework/failure.hpp"
 
@@ -139,6 +140,10 @@ ReadySink& send_to_owner();
 /// Gives up one of `op`'s pending counts; the last one makes it ready (or settles it as failed, if
 /// a producer failed). Any thread.
 void satisfy(Op* op, ReadySink& sink);
+
+/// Connects `op`, just made and published, with one edge per producer, to ops it must run behind
+/// whatever becomes of them, and gives up its own count.
+void wait_for_all(Op* op, std::span<Op* const> producers);
 
 /// Closes the issued list: `op` has its place on a lane, device-side followers may be launched.
 /// Called once, by the owner, before `settle`; an op that never was issued may skip it.

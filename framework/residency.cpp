@@ -70,10 +70,7 @@ Source choose_source(const Fabric& fabric, const TensorState& tensor, std::uint3
     const Path& path = fabric.path(replica->memory, memory);
     if (!best.replica) best.replica = replica;
     if (path.segments.empty()) continue;
-    // A replica whose copy failed is none; one whose copy is under way counts as if it were there.
-    if (replica->ready && replica->ready->is_settled() && replica->ready->has_failed() &&
-        !(tensor.writer && tensor.writer->is_settled() && tensor.writer->has_failed()))
-      continue;
+    // One whose copy is under way counts as if it were there.
     const double needed = seconds(path, tensor.bytes());
     if (needed < best_seconds) {
       best_seconds = needed;

@@ -63,6 +63,14 @@ void free_replicas(Replica* first);
 /// returns at once. Any thread.
 void drop_handle(TensorState* tensor);
 
+/// Takes out replicas whose copy failed though the tensor's value is good, so that the next use
+/// copies again; their bytes go behind whatever still uses them. Nothing if the value itself
+/// failed. The lock is held.
+void discard_failed_copies(TensorState& tensor);
+
+/// Drops the contributions that are not summed up yet. The lock is held.
+void forget_partials(TensorState& tensor);
+
 /// Number of tensors that exist, their bytes not yet freed included.
 std::int64_t live_tensors();
 
