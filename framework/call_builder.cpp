@@ -115,8 +115,9 @@ Op* CallBuilder::build(Failure* doomed) {
     if (access != Access::In) {
       add_write_dependencies(tensor, needs);
       if (!written) written = &tensor;
+      if (doomed) forget_partials(tensor);
     }
-    ++references;
+    references += !doomed || access != Access::In;
   }
   for (Op* producer : call_.after) needs.add(producer, false);
   needs.add(fabric_.last_serial, true, true);
@@ -146,10 +147,10 @@ Op* CallBuilder::build(Failure* doomed) {
   connect(op, needs);
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     TensorState& tensor = *arguments_[i].tensor;
-    if (arguments_[i].access == Access::In)
-      add_reader(tensor, op);
-    else
+    if (arguments_[i].access != Access::In)
       become_writer(tensor, op, replicas[i]);
+    else if (!doomed)  // else it did not wait for the writer and stands for nothing
+      add_reader(tensor, op);
   }
   remember_serial(fabric_, op);
   satisfy(op, send_to_owner());

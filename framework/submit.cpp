@@ -40,6 +40,14 @@ void check(const Call& call) {
   }
 }
 
+// Of an argument that has none of its value, not even in failed replicas.
+Failure* inherited_failure(const Call& call) {
+  for (const Argument& argument : call.arguments)
+    if (argument.access != Access::Out)
+      if (Failure* cause = failure_instead_of_value(*argument.tensor)) return cause;
+  return nullptr;
+}
+
 }  // namespace
 
 bool& thread_must_not_wait() {
@@ -85,6 +93,9 @@ Op* submit(Fabric& fabric, const Call& call) {
     std::optional<Reservation> reservation(std::in_place, fabric);
     {
       TensorLocks locks(fabric, call.arguments);
+      if (Failure* cause = inherited_failure(call))
+        return CallBuilder(fabric, call, call.arguments)
+            .build(Failure::dependent(cause, (*call.code)->name));
       PartialSet partials(fabric, call);  // opens `reduce` arguments, sums up what others read
       CallBuilder builder(fabric, call, partials.arguments());
       if (builder.prepare(*reservation)) {

@@ -120,6 +120,11 @@ void discard_failed_copies(TensorState& tensor) {
   }
 }
 
+Failure* failure_instead_of_value(const TensorState& tensor) {
+  if (!tensor.replicas.empty() || !tensor.writer) return nullptr;
+  return tensor.writer->failure.load(std::memory_order_acquire);
+}
+
 void forget_partials(TensorState& tensor) {
   if (!tensor.partials) return;
   for (const Partial& partial : *tensor.partials) drop_handle(partial.tensor);

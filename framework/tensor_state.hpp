@@ -68,6 +68,10 @@ void drop_handle(TensorState* tensor);
 /// failed. The lock is held.
 void discard_failed_copies(TensorState& tensor);
 
+/// Why the tensor has no value though it was written: its last writer could never run. Null
+/// otherwise. The lock is held.
+Failure* failure_instead_of_value(const TensorState& tensor);
+
 /// Drops the contributions that are not summed up yet. The lock is held.
 void forget_partials(TensorState& tensor);
 

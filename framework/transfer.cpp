@@ -47,6 +47,8 @@ Op* submit_transfer(Fabric& fabric, TensorState* source, TensorState* target, st
     std::size_t wanted = 0;
     {
       TensorLocks locks(fabric, call.arguments);
+      if (Failure* cause = failure_instead_of_value(*source))
+        return CallBuilder(fabric, call, call.arguments).build(Failure::dependent(cause, "copy"));
       PartialSet partials(fabric, call);
       Reservation reservation(fabric);
       if (source->replicas.empty())
