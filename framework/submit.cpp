@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-void check(const Call& call) {
+void check(const Fabric& fabric, const Call& call) {
   const KernelCode& code = **call.code;
   const Place& place = *call.place;
   if (!call.owner) {
@@ -31,6 +31,10 @@ void check(const Call& call) {
     if (!arguments[i].tensor)
       throw UsageError("kernel " + code.name + ": tensor argument " + std::to_string(i + 1) +
                        " is an empty handle");
+    if (arguments[i].tensor->fabric != &fabric)
+      throw UsageError("kernel " + code.name + ": tensor argument " + std::to_string(i + 1) + " (" +
+                       arguments[i].tensor->shape.to_string() +
+                       ") belongs to another runtime than " + place.name);
     for (std::size_t j = 0; j < i; ++j)
       if (arguments[i].tensor == arguments[j].tensor &&
           (arguments[i].access != Access::In || arguments[j].access != Access::In))
@@ -88,7 +92,7 @@ void adopt(Fabric& fabric, const std::shared_ptr<const KernelCode>& code) {
 Op* submit(Fabric& fabric, const Call& call) {
   if (fabric.closed.load(std::memory_order_acquire))
     throw UsageError("kernel " + (*call.code)->name + ": its runtime has ended");
-  check(call);
+  check(fabric, call);
   adopt(fabric, *call.code);
   Admission& admission = call.owner ? *call.owner->admission() : *call.place->admission;
   wait_for_room(admission);

@@ -71,6 +71,10 @@ void free_replicas(Replica* first) {
 
 TensorState* make_tensor_state(Fabric& fabric, const Shape& shape, std::uint32_t element_bytes,
                                std::uint32_t element_type) {
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 62;
+  if (shape.size() > kMostBytes / element_bytes)
+    throw UsageError("a tensor of " + shape.to_string() + " elements of " +
+                     std::to_string(element_bytes) + " bytes is too large: at most 2^62 bytes");
   auto* tensor = new TensorState;
   tensor->fabric = &fabric;
   fabric.references.fetch_add(1, std::memory_order_relaxed);

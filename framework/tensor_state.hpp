@@ -78,7 +78,7 @@ void forget_partials(TensorState& tensor);
 /// Number of tensors that exist, their bytes not yet freed included.
 std::int64_t live_tensors();
 
-/// A tensor without a value: one handle, no replica.
+/// A tensor without a value: one handle, no replica. Throws `UsageError` for more than 2^62 bytes.
 TensorState* make_tensor_state(Fabric& fabric, const Shape& shape, std::uint32_t element_bytes,
                                std::uint32_t element_type);
 
