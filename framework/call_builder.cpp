@@ -34,7 +34,7 @@ std::uint32_t choose_lane(Place& place, const KernelCode& code, const Dependency
   if (needs.size() > 0 && place.kind == DeviceKind::Socket) {
     Op* middle = needs.all()[needs.size() / 2].producer;
     if (middle->owner && middle->domain == Domain::Host && middle->device == place.index &&
-        !std::exchange(middle->has_heir, true))
+        !middle->has_heir.exchange(true, std::memory_order_relaxed))
       lane = middle->lane;
     else
       lane = place.next_lane.fetch_add(1, std::memory_order_relaxed) % lanes;

@@ -73,8 +73,8 @@ struct Op {
   std::uint16_t arg_count = 0;
   std::uint16_t wait_count = 0;  // producers kept for device-side waits
   Domain domain = Domain::Host;
-  bool has_heir = false;   // a follower already prefers the same lane
-  std::uint32_t lane = 0;  // lane it was issued on
+  std::atomic<bool> has_heir{false};  // a follower already prefers the same lane
+  std::uint32_t lane = 0;             // lane it was issued on
 
   Edge* edges() { return reinterpret_cast<Edge*>(this + 1); }
   ArgSlot* args() { return reinterpret_cast<ArgSlot*>(edges() + edge_count); }

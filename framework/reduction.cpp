@@ -81,7 +81,7 @@ PartialSet::PartialSet(Fabric& fabric, const Call& call) {
       arguments_.push_back(argument);
       continue;
     }
-    tensor.sum_partial = argument.sum;
+    if (!tensor.sum_partial) tensor.sum_partial = argument.sum;  // sums that run now read it
     if (has_partials(tensor) && tensor.partials->size() >= kMaxPartials) combine(fabric, tensor);
     TensorState* partial =
         make_tensor_state(fabric, tensor.shape, tensor.element_bytes, tensor.element_type);
