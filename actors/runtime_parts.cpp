@@ -141,21 +141,32 @@ void Runtime::Parts::start() {
     }
   }
   future_actor = spawn_future_actor(*system);
-  if (options.watchdog->count() > 0)
-    watchdog = spawn_watchdog(
-        *system, *options.watchdog, [this] { return fabric->settled(); },
-        [this] { return fabric->in_flight(); },
-        [this] {
-          spdlog::warn("nothing has settled for {:.1f} s, {} ops are pending:\n{}",
-                       1e-9 * static_cast<double>(options.watchdog->count()), fabric->in_flight(),
-                       describe_waits(*fabric));
-        });
+  if (options.watchdog->count() == 0) return;
+  // The watchdog ends on a message, some time after this object: it has a share in what it reads.
+  fabric->references.fetch_add(1, std::memory_order_relaxed);
+  const std::shared_ptr<Fabric> watched(fabric, [](Fabric* f) { release(f); });
+  const double silence = 1e-9 * static_cast<double>(options.watchdog->count());
+  watchdog = spawn_watchdog(
+      *system, *options.watchdog, [watched] { return watched->settled(); },
+      [watched] { return watched->in_flight(); },
+      [watched, silence, reporting = reporting] {
+        std::lock_guard lock(*reporting);  // while the actors are there
+        if (watched->closed.load(std::memory_order_acquire)) return;
+        spdlog::warn("nothing has settled for {:.1f} s, {} ops are pending:\n{}", silence,
+                     watched->in_flight(), describe_waits(*watched));
+      });
 }
 
 Runtime::Parts::~Parts() {
-  while (fabric->in_flight() != 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
-  fabric->closed.store(true, std::memory_order_release);
-  caf::anon_send_exit(future_actor, caf::exit_reason::user_shutdown);
+  // A promise that something in flight waited for may still be on its way out of a mailbox.
+  while (fabric->in_flight() != 0 || promises_are_settling())
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  {
+    std::lock_guard lock(*reporting);
+    fabric->closed.store(true, std::memory_order_release);
+  }
+  // A message, not an exit, which would overtake what has settled.
+  shim::anon_send(future_actor, Stop{});
   if (watchdog) caf::anon_send_exit(watchdog, caf::exit_reason::user_shutdown);
   for (auto& thread : threads) thread->join();
   if (fabric->last_serial) release(std::exchange(fabric->last_serial, nullptr));

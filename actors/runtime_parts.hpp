@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "actors/caf_shim.hpp"
@@ -35,6 +36,7 @@ struct Runtime::Parts {
   std::vector<std::unique_ptr<LinkActor>> links;  // null where a link has no actor
   std::vector<std::unique_ptr<PinnedActor>> threads;
   caf::actor future_actor, watchdog;
+  std::shared_ptr<std::mutex> reporting = std::make_shared<std::mutex>();  // also the watchdog's
 
  private:
   void choose_machine();
