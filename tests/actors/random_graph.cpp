@@ -187,7 +187,8 @@ Graph make_graph(std::mt19937_64& random, const GraphLimits& limits) {
   for (std::uint32_t t = 0; t < shared; ++t) written[t] = true;
 
   auto choose_use = [&](std::uint32_t t) -> GraphUse {
-    if (t < shared / 2) return {t, Access::In, false};
+    // One that fails would fail those of other threads that happen to come later.
+    if (t < shared / 2 || (t < shared && limits.throwing > 0)) return {t, Access::In, false};
     if (t < shared)
       return limits.reduces && chance(0.5) ? GraphUse{t, Access::Reduce, false}
                                            : GraphUse{t, Access::InOut, true};

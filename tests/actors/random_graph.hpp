@@ -53,7 +53,8 @@ struct GraphLimits {
   std::uint32_t first_step = 0;  ///< number of the first
   double throwing = 0;           ///< share of ops that throw
   bool reduces = true;
-  /// Tensors that all threads share: the first half are only read, the second only added to.
+  /// Tensors that all threads share: the first half are only read, the second only added to
+  /// (or read, if ops may throw).
   std::vector<GraphTensor> shared;
 };
 
