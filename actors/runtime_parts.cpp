@@ -142,19 +142,22 @@ void Runtime::Parts::start() {
   }
   future_actor = spawn_future_actor(*system);
   if (options.watchdog->count() == 0) return;
-  // The watchdog ends on a message, some time after this object: it has a share in what it reads.
-  fabric->references.fetch_add(1, std::memory_order_relaxed);
-  const std::shared_ptr<Fabric> watched(fabric, [](Fabric* f) { release(f); });
+  watched->fabric = fabric;
+  // Under the lock, so that the actors are there as long as it looks at their ops.
+  auto ask = [watched = watched](auto question) {
+    return [watched, question] {
+      std::lock_guard lock(watched->mutex);
+      if (watched->fabric) return question(*watched->fabric);
+      return decltype(question(*watched->fabric))();
+    };
+  };
   const double silence = 1e-9 * static_cast<double>(options.watchdog->count());
   watchdog = spawn_watchdog(
-      *system, *options.watchdog, [watched] { return watched->settled(); },
-      [watched] { return watched->in_flight(); },
-      [watched, silence, reporting = reporting] {
-        std::lock_guard lock(*reporting);  // while the actors are there
-        if (watched->closed.load(std::memory_order_acquire)) return;
+      *system, *options.watchdog, ask([](const Fabric& f) { return f.settled(); }),
+      ask([](const Fabric& f) { return f.in_flight(); }), ask([silence](const Fabric& f) {
         spdlog::warn("nothing has settled for {:.1f} s, {} ops are pending:\n{}", silence,
-                     watched->in_flight(), describe_waits(*watched));
-      });
+                     f.in_flight(), describe_waits(f));
+      }));
 }
 
 Runtime::Parts::~Parts() {
@@ -162,9 +165,10 @@ Runtime::Parts::~Parts() {
   while (fabric->in_flight() != 0 || promises_are_settling())
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   {
-    std::lock_guard lock(*reporting);
-    fabric->closed.store(true, std::memory_order_release);
+    std::lock_guard lock(watched->mutex);
+    watched->fabric = nullptr;
   }
+  fabric->closed.store(true, std::memory_order_release);
   // A message, not an exit, which would overtake what has settled.
   shim::anon_send(future_actor, Stop{});
   if (watchdog) caf::anon_send_exit(watchdog, caf::exit_reason::user_shutdown);

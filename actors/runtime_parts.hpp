@@ -36,7 +36,13 @@ struct Runtime::Parts {
   std::vector<std::unique_ptr<LinkActor>> links;  // null where a link has no actor
   std::vector<std::unique_ptr<PinnedActor>> threads;
   caf::actor future_actor, watchdog;
-  std::shared_ptr<std::mutex> reporting = std::make_shared<std::mutex>();  // also the watchdog's
+
+  /// What the watchdog looks at: it ends on a message, some time after the runtime.
+  struct Watched {
+    std::mutex mutex;
+    Fabric* fabric = nullptr;  // null once the runtime ends
+  };
+  std::shared_ptr<Watched> watched = std::make_shared<Watched>();
 
  private:
   void choose_machine();
