@@ -1,16 +1,17 @@
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstring>
-#include <functional>
+#include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "framework/builtin.hpp"
 #include "framework/device.hpp"
 #include "framework/mailbox.hpp"
 #include "framework/memory_pool.hpp"
+#include "framework/tagged.hpp"
 
 namespace weft::test {
 
@@ -86,6 +87,12 @@ class DrainedFabric {
     release(op);
   }
   void finish(Op* op, Failure* failure = nullptr) {
+    for (std::size_t i = 0; i < op->wait_count; ++i) {  // as a lane does
+      const Op* producer = untagged(op->waits()[i]);
+      if (!producer->is_settled()) throw std::logic_error("a lane would wait here");
+      if (!failure && !is_order_only(op->waits()[i]) && producer->has_failed())
+        failure = Failure::dependent(producer->failure.load(), op->code->name);
+    }
     allocate(*op);
     if (!failure) {
       if (op->code->is_copy)
