@@ -24,6 +24,7 @@ struct HwBuild {
   const HwTree& tree;
   Machine machine;
   std::vector<Node> places;
+  std::vector<std::uint32_t> hosts;                           ///< parallel to `places`
   std::vector<std::uint32_t> place_of_pu;                     ///< parallel to `tree.pus`
   std::unordered_map<std::uint32_t, std::uint32_t> place_of;  ///< package object to place
   std::unordered_map<std::uint32_t, Node> node_of;            ///< objects that matrices can name

@@ -73,7 +73,7 @@ std::vector<FoundGpu> gpus_of(const HwTree& tree, std::optional<std::uint32_t> f
     if (!function) continue;
     const HwObject& pci = tree.objects[*function];
     gpu.objects.push_back(*function);
-    gpu.gpu.pci = pci.pci;
+    if (pci.has_address) gpu.gpu.pci = pci.pci;
     if (const std::string vendor = gpu_vendor(pci.pci_vendor); !vendor.empty())
       gpu.gpu.vendor = vendor;
     const std::string_view device = pci.info("PCIDevice");
