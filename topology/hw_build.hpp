@@ -60,6 +60,7 @@ struct FoundGpu {
   bool shares_host_memory = false;
   std::vector<std::uint32_t> objects;  ///< PCI function and os-devices that mean this GPU
   Node parent;                         ///< hub or socket it is joined to
+  std::int64_t order = 0;              ///< among those without a PCI address
   std::uint32_t chip = 0;              ///< equal for partitions of one function
   Link link;                           ///< without its end at the GPU
 };

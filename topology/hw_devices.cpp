@@ -42,7 +42,8 @@ class DeviceWalk {
   struct FoundNic {
     Nic nic;
     Link link;
-    double rate = 0;  ///< of its port
+    double rate = 0;         ///< of its port
+    std::int64_t order = 0;  ///< among those without a PCI address
     std::vector<std::uint32_t> objects;
   };
 
@@ -235,6 +236,7 @@ class DeviceWalk {
       for (const std::uint32_t os : found.objects) found.rate += tree_.objects[os].network_rate;
       if (object.has_address) found.nic.pci = object.pci;
       found.nic.near = build_.memories_near(i);
+      found.order = object.os_index;
       found.link = pcie_link(speed, rates::kPcieDevice);
       found.link.a = parent;
       nics_.push_back(std::move(found));
@@ -305,7 +307,8 @@ class DeviceWalk {
 
   void add_nics() {
     std::stable_sort(nics_.begin(), nics_.end(), [](const FoundNic& a, const FoundNic& b) {
-      return a.nic.pci && b.nic.pci ? *a.nic.pci < *b.nic.pci : a.nic.pci && !b.nic.pci;
+      if (!a.nic.pci && !b.nic.pci) return a.order < b.order;
+      return a.nic.pci && b.nic.pci ? *a.nic.pci < *b.nic.pci : a.nic.pci.has_value();
     });
     for (FoundNic& found : nics_) {
       const NicId id{static_cast<std::uint32_t>(build_.machine.nics.size())};

@@ -140,6 +140,7 @@ class SmiTree {
     object.pci_vendor = device(i).is_gpu ? 0x10de : 0;
     object.subtype = device(i).is_gpu ? "GPU" : "NIC";
     object.has_address = false;
+    object.os_index = static_cast<std::int64_t>(i);  // the matrix's order is the devices'
     objects_[i] = build_.open(std::move(object));
     if (!device(i).is_gpu) {
       HwObject port = HwTreeBuilder::of(HwType::OsDevice);
