@@ -278,7 +278,8 @@ void CollectiveActor::ready(Op* op) {
 }
 
 bool CollectiveActor::run_some() {
-  local_.append(mailbox_.take_all());
+  local_.append(mailbox_.take_ready());
+  local_.append(mailbox_.take_submitted());
   if (local_.empty()) return false;
   while (Op* op = local_.pop_front()) {
     const Place& place = *(*static_cast<CollectiveCall*>(op->scalars())->members).front();

@@ -168,7 +168,7 @@ Op* CallBuilder::build(Failure* doomed) {
       become_writer(tensor, op, replicas[i]);
   }
   remember_serial(fabric_, op);
-  satisfy(op, send_to_owner());
+  satisfy(op, send_submitted());
   return op;
 }
 

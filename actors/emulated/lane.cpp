@@ -54,7 +54,7 @@ void wait_until(Clock::time_point time) {
 }
 
 bool EmulatedLane::run_some() {
-  Op* op = queue_.take_all();
+  Op* op = queue_.take_ready();
   if (!op) return false;
   while (op) {
     Op* next = op->next;
