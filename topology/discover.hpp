@@ -20,9 +20,9 @@ Machine discover(const DiscoverOptions& options = {});
 ///
 /// Comma-separated parts, any order, each at most once: `N sockets [x M cores [x T threads]]`,
 /// `N gpus`, `nvlink [N GB/s]` (every GPU pair), `pcie N GB/s`, `memory N GB` (per socket),
-/// `gpu memory N GB`, `N hosts`. Left out: 1 socket x 1 core, no GPU, PCIe 4.0 x16 (25 GB/s payload), no NVLink.
-/// GPUs are spread over the sockets in order. Throws `TopologyError` naming the bad part and the
-/// grammar.
+/// `gpu memory N GB`, `N hosts`. Left out: 1 socket x 1 core, no GPU, PCIe 4.0 x16 (25 GB/s
+/// payload), no NVLink. GPUs are spread over the sockets in order. Throws `TopologyError` naming
+/// the bad part and the grammar.
 Machine parse_machine(const std::string& description);
 
 /// The machine as an indented tree with links and rates, for people.

@@ -62,8 +62,8 @@ struct PciAddress {
 
 /// One physical core: the operating-system indices of its usable hardware threads.
 struct Core {
-  std::vector<std::uint32_t> pus;   ///< sorted; at least one
-  std::int32_t efficiency = -1;     ///< hybrid processors: higher is faster; -1 where all are equal
+  std::vector<std::uint32_t> pus;  ///< sorted; at least one
+  std::int32_t efficiency = -1;    ///< hybrid processors: higher is faster; -1 where all are equal
   friend bool operator==(const Core&, const Core&) = default;
 };
 
@@ -77,11 +77,11 @@ struct Cache {
 
 /// A package with at least one hardware thread this process may use.
 struct Socket {
-  std::string model;                  ///< empty if unknown
-  std::vector<std::uint32_t> cpus;    ///< usable hardware threads by OS index, sorted
-  std::vector<Core> cores;            ///< their grouping by physical core
+  std::string model;                ///< empty if unknown
+  std::vector<std::uint32_t> cpus;  ///< usable hardware threads by OS index, sorted
+  std::vector<Core> cores;          ///< their grouping by physical core
   std::vector<Cache> caches;
-  std::vector<MemoryId> memories;     ///< nearest first; empty for a package without one
+  std::vector<MemoryId> memories;  ///< nearest first; empty for a package without one
   friend bool operator==(const Socket&, const Socket&) = default;
 };
 
@@ -100,13 +100,13 @@ struct Memory {
 
 /// One physical or partition-visible accelerator.
 struct Gpu {
-  std::string vendor, model;          ///< empty if unknown
+  std::string vendor, model;  ///< empty if unknown
   std::optional<PciAddress> pci;
-  MemoryId memory;                    ///< its own memory; for an APU the one it shares
-  std::vector<MemoryId> near;         ///< host memories nearest to it; empty if unknown
-  std::vector<GpuId> shares_with;     ///< partitions of the same PCI function or package
-  std::string uuid;                   ///< empty if unknown
-  std::string unused_reason;          ///< why it cannot be driven here; empty if it can
+  MemoryId memory;                 ///< its own memory; for an APU the one it shares
+  std::vector<MemoryId> near;      ///< host memories nearest to it; empty if unknown
+  std::vector<GpuId> shares_with;  ///< partitions of the same PCI function or package
+  std::string uuid;                ///< empty if unknown
+  std::string unused_reason;       ///< why it cannot be driven here; empty if it can
   friend bool operator==(const Gpu&, const Gpu&) = default;
 };
 
@@ -161,9 +161,9 @@ struct Warning {
 
 /// The topology of one machine, or of several hosts joined by a network, as plain data.
 ///
-/// Immutable once built: everything that reads a machine takes it by const reference. Ids are indices
-/// into these lists. Names for people and files are `socket0`, `mem0`, `gpu0`, `hub0`, `nic0`,
-/// `disk0`, `link0`, in hwloc and PCI order.
+/// Immutable once built: everything that reads a machine takes it by const reference. Ids are
+/// indices into these lists. Names for people and files are `socket0`, `mem0`, `gpu0`, `hub0`,
+/// `nic0`, `disk0`, `link0`, in hwloc and PCI order.
 struct Machine {
   std::string source;  ///< where it came from: `live`, a file name, the synthetic string
   std::vector<Socket> sockets;

@@ -1,0 +1,55 @@
+#include "actors/gpu_actor.hpp"
+
+#include "framework/kernel_code.hpp"
+#include "framework/submit.hpp"
+#include "framework/tagged.hpp"
+
+namespace weft {
+GpuActor::GpuActor(Place& place, Engine& engine)
+    : place_(place), engine_(engine), mailbox_(place.admission.get()) {
+  place.lanes.push_back(&mailbox_);
+}
+
+void GpuActor::ready(Op* op) {
+  if (op->owner == &mailbox_)
+    local_.push_back(op);
+  else
+    op->owner->push(op);
+}
+
+bool GpuActor::run_some() {
+  local_.append(mailbox_.take_all());
+  if (local_.empty()) return false;
+  while (Op* op = local_.pop_front()) launch(*op);
+  return true;
+}
+
+void GpuActor::launch(Op& op) {
+  if (Failure* failure = allocate_outputs(op, place_)) {
+    settle(&op, failure, *this);
+    return;
+  }
+  const std::uint32_t lane = choose_lane(op);
+  op.lane = lane;
+  acquire(&op);  // the engine may settle it before its followers are told
+  engine_.issue(op, lane);
+  mark_issued(&op, *this);
+  release(&op);
+}
+
+std::uint32_t GpuActor::choose_lane(Op& op) {
+  const std::uint32_t lanes = engine_.lanes();
+  if (lanes == 1) return 0;
+  // Behind the newest producer that is still under way here: same lane, nothing to wait for.
+  for (std::size_t i = op.wait_count; i-- > 0;) {
+    const Op* producer = untagged(op.waits()[i]);
+    if (producer->device == op.device && !producer->code->is_copy && !producer->is_settled())
+      return producer->lane;
+  }
+  std::uint32_t best = next_lane_++ % lanes;
+  for (std::uint32_t i = 0; i < lanes; ++i)
+    if (engine_.queued(i) < engine_.queued(best)) best = i;
+  return best;
+}
+
+}  // namespace weft

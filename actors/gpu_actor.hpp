@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "actors/pinned_actor.hpp"
+#include "actors/ready_list.hpp"
+#include "framework/engine.hpp"
+#include "framework/fabric.hpp"
+
+namespace weft {
+
+/// A GPU: takes ops whose producers are issued, chooses a lane for each and launches it there. A
+/// follower of the last op of a lane goes on the same lane, where order costs nothing; what is
+/// independent goes to the lane with the least ahead of it. Its own successors never pass through
+/// the mailbox.
+class GpuActor final : public Body, public ReadySink {
+ public:
+  GpuActor(Place& place, Engine& engine);
+
+  bool run_some() override;
+  bool prepare_to_park() override { return mailbox_.prepare_to_park(); }
+  void ready(Op* op) override;
+
+  ActorMailbox& mailbox() { return mailbox_; }
+
+ private:
+  void launch(Op& op);
+  [[nodiscard]] std::uint32_t choose_lane(Op& op);
+
+  Place& place_;
+  Engine& engine_;
+  ActorMailbox mailbox_;
+  ReadyList local_;
+  std::uint32_t next_lane_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,70 @@
+#include "actors/link_actor.hpp"
+
+#include "framework/kernel_code.hpp"
+#include "framework/memory_pool.hpp"
+#include "framework/submit.hpp"
+
+namespace weft {
+
+LinkActor::LinkActor(Admission* admission) {
+  for (auto& direction : directions_) direction = std::make_unique<LinkDirection>(admission);
+}
+
+void LinkActor::ready(Op* op) {
+  for (auto& direction : directions_)
+    if (op->owner == &direction->mailbox) {
+      direction->waiting.push_back(op);
+      return;
+    }
+  op->owner->push(op);
+}
+
+bool LinkActor::run_some() {
+  bool did = false;
+  for (auto& direction : directions_) did = run_direction(*direction) || did;
+  return did;
+}
+
+bool LinkActor::prepare_to_park() {
+  for (auto& direction : directions_)
+    if (!direction->mailbox.prepare_to_park()) return false;
+  return true;
+}
+
+bool LinkActor::run_direction(LinkDirection& direction) {
+  direction.waiting.append(direction.mailbox.take_all());
+  bool did = false;
+  while (!direction.waiting.empty()) {
+    direction.held_back.store(true, std::memory_order_seq_cst);
+    if (direction.lane->busy_bytes() >= kByteBudget) break;
+    direction.held_back.store(false, std::memory_order_relaxed);
+    launch(*direction.waiting.pop_front(), direction);
+    did = true;
+  }
+  return did;
+}
+
+void LinkActor::launch(Op& op, LinkDirection& direction) {
+  const auto& range = *static_cast<CopyRange*>(op.scalars());
+  Replica& target = *op.args()[1].replica();
+  if (!target.data && target.bytes > 0) {
+    target.data = target.pool->allocate(target.bytes);
+    if (!target.data) {
+      direction.load->queued_bytes.fetch_sub(static_cast<std::int64_t>(range.bytes),
+                                             std::memory_order_relaxed);
+      settle(&op,
+             Failure::make(
+                 FailureKind::OutOfMemory, op.code->name, target.pool->name(),
+                 "the engine has no memory left for " + std::to_string(target.bytes) + " bytes"),
+             *this);
+      return;
+    }
+  }
+  direction.lane->add_busy_bytes(static_cast<std::int64_t>(range.bytes));
+  acquire(&op);
+  direction.lane->push(op);
+  mark_issued(&op, *this);
+  release(&op);
+}
+
+}  // namespace weft

@@ -1,0 +1,138 @@
+#include "actors/pinned_actor.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "actors/caf_shim.hpp"
+#include "actors/messages.hpp"
+#include "framework/fabric.hpp"
+#include "framework/spin.hpp"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Waking a parked thread costs tens of microseconds: spin about that long before parking.
+constexpr auto kSpin = std::chrono::microseconds(50);
+// After this much of a spin the thread gives its core to whoever wants it between looks.
+constexpr auto kPolite = std::chrono::microseconds(4);
+
+void pin(int cpu) {
+  if (cpu < 0) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<unsigned>(cpu), &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+class PinnedCafActor final : public caf::blocking_actor {
+ public:
+  PinnedCafActor(caf::actor_config& config, std::vector<Body*> bodies, PinnedActorOptions options,
+                 std::shared_ptr<std::promise<void>> ended)
+      : caf::blocking_actor(config),
+        bodies_(std::move(bodies)),
+        options_(std::move(options)),
+        ended_(std::move(ended)) {}
+
+  void act() override {
+    pthread_setname_np(pthread_self(), options_.name.substr(0, 15).c_str());
+    pin(options_.cpu);
+    thread_must_not_wait() = options_.must_not_wait;
+    for (Body* body : bodies_) body->thread_begins();
+    while (run_until_idle()) park();
+    for (Body* body : bodies_) body->thread_ends();
+    ended_->set_value();
+  }
+
+ private:
+  bool run_all() {
+    bool did = false;
+    for (Body* body : bodies_) did = body->run_some() || did;
+    return did;
+  }
+
+  // False: stopped, and nothing left to do.
+  bool run_until_idle() {
+    auto last_work = Clock::now();
+    bool idle = false;
+    for (unsigned round = 0;; ++round) {
+      if (run_all()) {
+        if (idle) set_idle(idle = false);
+        last_work = Clock::now();
+        continue;
+      }
+      if (has_next_message()) {
+        read_message();
+        continue;
+      }
+      if (stopping_) return false;
+      if (round % 16 != 0) {
+        relax();
+        continue;
+      }
+      const auto waited = Clock::now() - last_work;
+      if (waited < kPolite) continue;
+      if (!idle) set_idle(idle = true);
+      if (waited > kSpin) return true;
+      std::this_thread::yield();
+    }
+  }
+
+  void park() {
+    for (Body* body : bodies_)
+      if (!body->prepare_to_park()) return;
+    read_message();
+  }
+
+  void set_idle(bool idle) {
+    for (Body* body : bodies_) body->idle_changes(idle);
+  }
+
+  void read_message() {
+    receive([](const Wake&) {}, [this](const Stop&) { stopping_ = true; });
+  }
+
+  std::vector<Body*> bodies_;
+  PinnedActorOptions options_;
+  std::shared_ptr<std::promise<void>> ended_;
+  bool stopping_ = false;
+};
+
+}  // namespace
+
+struct PinnedActor::Handle {
+  caf::actor actor;
+  std::shared_future<void> ended;
+  bool joined = false;
+};
+
+PinnedActor::PinnedActor(caf::actor_system& system, std::vector<Body*> bodies,
+                         PinnedActorOptions options)
+    : handle_(std::make_unique<Handle>()) {
+  auto ended = std::make_shared<std::promise<void>>();
+  handle_->ended = ended->get_future().share();
+  handle_->actor = system.spawn<PinnedCafActor, caf::detached>(
+      std::move(bodies), std::move(options), std::move(ended));
+}
+
+PinnedActor::~PinnedActor() {
+  join();
+}
+
+void PinnedActor::wake() {
+  shim::anon_send(handle_->actor, Wake{});
+}
+
+void PinnedActor::join() {
+  if (handle_->joined) return;
+  shim::anon_send(handle_->actor, Stop{});
+  handle_->ended.wait();
+  handle_->joined = true;
+}
+
+}  // namespace weft

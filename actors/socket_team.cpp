@@ -1,0 +1,220 @@
+#include "actors/socket_team.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "actors/tick_clock.hpp"
+#include "framework/kernel_code.hpp"
+#include "framework/submit.hpp"
+#include "framework/trace.hpp"
+
+namespace weft {
+namespace {
+
+// Ops longer than this must not have others wait behind them while a core is free.
+constexpr double kLongNs = 20'000;
+// Shorter ops are not worth a write to their kernel's shared statistics.
+constexpr double kWorthNoting = 2'000;
+constexpr std::size_t kLookEvery = 4;  // own ops between two looks into the mailbox
+
+bool may_be_long(const KernelCode& code) {
+  const std::uint32_t typical = code.typical_ns.load(std::memory_order_relaxed);
+  return typical == 0 || typical > kLongNs;
+}
+
+void note_duration(const KernelCode& code, double ns) {
+  const std::uint32_t typical = code.typical_ns.load(std::memory_order_relaxed);
+  if (typical != 0 && ns < kWorthNoting && typical < kWorthNoting) return;
+  const double smoothed = typical == 0 ? ns : 0.75 * typical + 0.25 * ns;
+  code.typical_ns.store(static_cast<std::uint32_t>(std::clamp(smoothed, 1.0, 4e9)),
+                        std::memory_order_relaxed);
+}
+
+Failure* failure_of_current_exception(const Op& op, const std::string& device) {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    return Failure::make(FailureKind::KernelThrew, op.code->name, device, error.what());
+  } catch (...) {
+    return Failure::make(FailureKind::KernelThrew, op.code->name, device, "unknown exception");
+  }
+}
+
+}  // namespace
+
+SocketLane::SocketLane(SocketTeam& team, std::uint32_t number)
+    : team_(team), number_(number), mailbox_(team.place_.admission.get()) {}
+
+std::size_t SocketLane::team_size() const {
+  return team_.lanes_.size();
+}
+
+void SocketLane::ready(Op* op) {
+  if (op->owner == &mailbox_)
+    local_.push_back(op);
+  else
+    op->owner->push(op);
+}
+
+void SocketLane::idle_changes(bool idle) {
+  if (idle)
+    team_.idle_.fetch_add(1, std::memory_order_relaxed);
+  else
+    team_.idle_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool SocketLane::run_some() {
+  local_.append(mailbox_.take_all());
+  if (local_.empty()) return help_neighbours() || take_from_neighbours();
+  std::size_t since_look = 0;
+  while (Op* op = local_.pop_front()) {
+    execute(op);
+    if (++since_look == kLookEvery) {
+      since_look = 0;
+      local_.append(mailbox_.take_all());
+    }
+  }
+  return true;
+}
+
+void SocketLane::execute(Op* op) {
+  const KernelCode& code = *op->code;
+  if (team_.lanes_.size() > 1) offer_rest(*op);
+  Failure* failure = allocate_outputs(*op, team_.place_);
+  Tracer* const tracer = team_.fabric_.tracer;
+  const std::int64_t traced = tracer ? tracer->now() : 0;
+  const std::uint64_t start = ticks();
+  if (!failure) {
+    try {
+      code.cpu(*this, *op);
+    } catch (...) {
+      failure = failure_of_current_exception(*op, team_.place_.name);
+    }
+  }
+  note_duration(code, static_cast<double>(ticks() - start) * ns_per_tick());
+  mailbox_.set_occupied(false);
+  if (tracer) tracer->ran(track_, *op, traced, tracer->now());
+  settle(op, failure, *this);
+}
+
+// What waits here goes back to the mailbox, where idle neighbours find it, if it would wait long.
+void SocketLane::offer_rest(const Op& op) {
+  const bool long_op = may_be_long(*op.code);
+  if (long_op) mailbox_.set_occupied(true);
+  if (local_.empty()) return;
+  const bool someone_idle = team_.idle_.load(std::memory_order_relaxed) > 0;
+  if (!long_op && !(someone_idle && local_.size() >= 8)) return;
+  std::size_t keep = long_op ? 0 : local_.size() / 2;
+  ReadyList kept;
+  while (keep-- > 0) kept.push_back(local_.pop_front());
+  while (Op* other = local_.pop_front()) mailbox_.push(other);
+  local_ = kept;
+  if (!someone_idle) return;
+  for (auto& lane : team_.lanes_)
+    if (lane.get() != this && lane->mailbox_.is_parked()) {
+      lane->mailbox_.nudge();
+      break;
+    }
+}
+
+bool SocketLane::take_from_neighbours() {
+  for (auto& lane : team_.lanes_) {
+    if (lane.get() == this || lane->mailbox_.is_empty()) continue;
+    if (!lane->mailbox_.is_occupied() && team_.idle_.load(std::memory_order_relaxed) == 0) continue;
+    Op* taken = lane->mailbox_.take_all();
+    if (!taken) continue;
+    local_.append(taken);
+    // Half of it goes back: the owner may be about to look.
+    if (local_.size() > 1) {
+      const std::size_t half = local_.size() / 2;
+      ReadyList mine;
+      for (std::size_t i = 0; i < half; ++i) mine.push_back(local_.pop_front());
+      while (Op* op = local_.pop_front()) lane->mailbox_.push(op);
+      local_ = mine;
+    }
+    return run_some();
+  }
+  return false;
+}
+
+void SocketLane::work_on(Shared& shared) {
+  for (;;) {
+    const std::size_t begin = shared.next.fetch_add(shared.step, std::memory_order_relaxed);
+    if (begin >= shared.n) return;
+    try {
+      shared.range.run(shared.range.body, begin, std::min(shared.n, begin + shared.step));
+    } catch (...) {
+      std::lock_guard lock(shared.lock);
+      if (!shared.error) shared.error = std::current_exception();
+      shared.next.store(shared.n, std::memory_order_relaxed);
+      return;
+    }
+  }
+}
+
+void SocketLane::share(std::size_t n, std::size_t grain, Range range) {
+  if (sharing_.exchange(true, std::memory_order_acquire)) {  // nested, or from a helper: alone
+    range.run(range.body, 0, n);
+    return;
+  }
+  const std::size_t parts = std::min<std::size_t>(4 * team_.lanes_.size(), (n + grain - 1) / grain);
+  {
+    std::lock_guard lock(shared_.lock);
+    shared_.range = range;
+    shared_.n = n;
+    shared_.step = std::max(grain, (n + parts - 1) / parts);
+    shared_.next.store(0, std::memory_order_relaxed);
+    shared_.error = nullptr;
+    shared_.open = true;
+  }
+  team_.open_jobs_.fetch_add(1, std::memory_order_release);
+  std::size_t wanted = parts - 1;
+  for (auto& lane : team_.lanes_) {
+    if (wanted == 0) break;
+    if (lane.get() == this || !lane->mailbox_.is_parked()) continue;
+    lane->mailbox_.nudge();
+    --wanted;
+  }
+  work_on(shared_);
+  team_.open_jobs_.fetch_sub(1, std::memory_order_relaxed);
+  std::exception_ptr error;
+  {
+    std::lock_guard lock(shared_.lock);
+    shared_.open = false;
+  }
+  Backoff backoff;
+  while (shared_.helpers.load(std::memory_order_acquire) != 0) backoff.pause();
+  error = std::exchange(shared_.error, nullptr);
+  sharing_.store(false, std::memory_order_release);
+  if (error) std::rethrow_exception(error);
+}
+
+bool SocketLane::help_neighbours() {
+  if (team_.open_jobs_.load(std::memory_order_acquire) == 0) return false;
+  for (auto& lane : team_.lanes_) {
+    if (lane.get() == this) continue;
+    Shared& shared = lane->shared_;
+    {
+      std::lock_guard lock(shared.lock);
+      if (!shared.open || shared.next.load(std::memory_order_relaxed) >= shared.n) continue;
+      shared.helpers.fetch_add(1, std::memory_order_relaxed);
+    }
+    work_on(shared);
+    shared.helpers.fetch_sub(1, std::memory_order_release);
+    return true;
+  }
+  return false;
+}
+
+SocketTeam::SocketTeam(Place& place, Fabric& fabric, std::uint32_t cores)
+    : place_(place), fabric_(fabric) {
+  for (std::uint32_t core = 0; core < cores; ++core) {
+    lanes_.push_back(std::make_unique<SocketLane>(*this, core));
+    if (fabric.tracer)
+      lanes_.back()->track_ =
+          fabric.tracer->add_track(place.name, "core " + std::to_string(core), TrackKind::Socket);
+    place.lanes.push_back(&lanes_.back()->mailbox());
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,38 @@
+#include "framework/admit.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include "framework/admission.hpp"
+#include "framework/spin.hpp"
+
+namespace weft {
+
+void wait_for_room(Admission& admission) {
+  if (admission.has_room() || thread_must_not_wait()) return;
+  Backoff backoff;
+  while (!admission.has_room()) {
+    backoff.pause();
+    if (backoff.rounds() > 2000) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+bool wait_for_memory(const Fabric& fabric, const MemoryPool& pool, std::size_t bytes) {
+  if (bytes > pool.budget()) return false;
+  const std::size_t rounded = MemoryPool::round_up(bytes);
+  Backoff backoff;
+  for (;;) {
+    const bool quiet = fabric.in_flight() == 0;  // before the look: what settled has freed
+    if (pool.reserved() + rounded <= pool.budget()) return true;
+    if (quiet) return false;
+    backoff.pause();
+    if (backoff.rounds() > 2000) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+std::string out_of_memory(const MemoryPool& pool, std::size_t bytes) {
+  return "wanted " + std::to_string(bytes) + " bytes in " + pool.name() + ", which has " +
+         std::to_string(pool.budget()) + " bytes, " + std::to_string(pool.reserved()) + " in use";
+}
+
+}  // namespace weft

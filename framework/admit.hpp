@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "framework/fabric.hpp"
+#include "framework/memory_pool.hpp"
+#include "framework/small_vector.hpp"
+#include "framework/submit.hpp"
+
+namespace weft {
+
+/// The locks of all tensors of a call, in address order, each once. In serial mode the fabric's
+/// too.
+class TensorLocks {
+ public:
+  explicit TensorLocks(Fabric& fabric, std::span<const Argument> arguments) : fabric_(fabric) {
+    for (const Argument& argument : arguments) {
+      std::uint32_t at = 0;
+      while (at < locked_.size() && locked_[at] < argument.tensor) ++at;
+      if (at < locked_.size() && locked_[at] == argument.tensor) continue;
+      locked_.push_back(argument.tensor);
+      for (std::uint32_t i = locked_.size() - 1; i > at; --i) std::swap(locked_[i], locked_[i - 1]);
+    }
+    if (fabric_.serial) fabric_.serial_mutex.lock();
+    for (TensorState* tensor : locked_) tensor->lock.lock();
+  }
+  ~TensorLocks() {
+    for (TensorState* tensor : locked_) tensor->lock.unlock();
+    if (fabric_.serial) fabric_.serial_mutex.unlock();
+  }
+  TensorLocks(const TensorLocks&) = delete;
+  TensorLocks& operator=(const TensorLocks&) = delete;
+
+ private:
+  Fabric& fabric_;
+  SmallVector<TensorState*, 12> locked_;
+};
+
+/// Waits at the admission limit; not on an actor's thread.
+void wait_for_room(Admission& admission);
+
+/// Waits until `bytes` fit into `pool`, which ops in flight may bring about. False if they cannot.
+bool wait_for_memory(const Fabric& fabric, const MemoryPool& pool, std::size_t bytes);
+
+/// `wanted 64 bytes in mem1, which has …`
+std::string out_of_memory(const MemoryPool& pool, std::size_t bytes);
+
+}  // namespace weft

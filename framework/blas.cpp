@@ -1,0 +1,85 @@
+#include "framework/blas.hpp"
+
+#include <cblas.h>
+
+#include <algorithm>
+
+extern "C" void openblas_set_num_threads(int);
+
+namespace weft::blas {
+namespace {
+
+// Products of fewer multiply-adds are not worth a second core: about 50 µs of one core's work.
+constexpr double kWorthSharing = 2e6;
+
+void set_serial() {
+  static const bool done = [] {
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  (void)done;
+}
+
+template <class T>
+void serial(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
+            T alpha, const T* a, std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c,
+            std::int64_t ldc) {
+  const auto ta = transpose_a ? CblasTrans : CblasNoTrans;
+  const auto tb = transpose_b ? CblasTrans : CblasNoTrans;
+  const auto i = [](std::int64_t value) { return static_cast<blasint>(value); };
+  if constexpr (sizeof(T) == sizeof(float))
+    cblas_sgemm(CblasRowMajor, ta, tb, i(m), i(n), i(k), alpha, a, i(lda), b, i(ldb), beta, c,
+                i(ldc));
+  else
+    cblas_dgemm(CblasRowMajor, ta, tb, i(m), i(n), i(k), alpha, a, i(lda), b, i(ldb), beta, c,
+                i(ldc));
+}
+
+template <class T>
+void shared(Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
+            std::int64_t k, T alpha, const T* a, std::int64_t lda, const T* b, std::int64_t ldb,
+            T beta, T* c, std::int64_t ldc) {
+  set_serial();
+  if (m <= 0 || n <= 0) return;
+  const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const auto team = static_cast<std::int64_t>(cpu.team_size());
+  if (team < 2 || work < kWorthSharing) {
+    serial(transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    return;
+  }
+  // Panels of C along its longer side, two per core so that a late helper still finds work. How C
+  // is cut does not change the order in which a product's terms are summed.
+  const bool by_rows = m >= n;
+  const std::int64_t side = by_rows ? m : n;
+  constexpr std::int64_t kStep = 64;  // keeps panels a multiple of OpenBLAS's register blocks
+  const std::int64_t panels = std::min<std::int64_t>(2 * team, (side + kStep - 1) / kStep);
+  const std::int64_t step = ((side + panels - 1) / panels + kStep - 1) / kStep * kStep;
+  cpu.parallel_ranges(
+      static_cast<std::size_t>((side + step - 1) / step), 1,
+      [&](std::size_t begin, std::size_t end) {
+        const std::int64_t first = static_cast<std::int64_t>(begin) * step;
+        const std::int64_t last = std::min(side, static_cast<std::int64_t>(end) * step);
+        if (by_rows)
+          serial(transpose_a, transpose_b, last - first, n, k, alpha,
+                 a + first * (transpose_a ? 1 : lda), lda, b, ldb, beta, c + first * ldc, ldc);
+        else
+          serial(transpose_a, transpose_b, m, last - first, k, alpha, a, lda,
+                 b + first * (transpose_b ? ldb : 1), ldb, beta, c + first, ldc);
+      });
+}
+
+}  // namespace
+
+void gemm(Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
+          std::int64_t k, float alpha, const float* a, std::int64_t lda, const float* b,
+          std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
+  shared(cpu, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+void gemm(Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
+          std::int64_t k, double alpha, const double* a, std::int64_t lda, const double* b,
+          std::int64_t ldb, double beta, double* c, std::int64_t ldc) {
+  shared(cpu, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+}  // namespace weft::blas

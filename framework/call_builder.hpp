@@ -1,0 +1,65 @@
+#pragma once
+
+#include "framework/residency.hpp"
+#include "framework/small_vector.hpp"
+#include "framework/submit.hpp"
+
+namespace weft {
+
+/// Bytes that a call sets aside in several memories: all or nothing, given back unless committed.
+class Reservation {
+ public:
+  /// With `force`, budgets are not asked.
+  explicit Reservation(Fabric& fabric, bool force = false) : fabric_(fabric), force_(force) {}
+  ~Reservation();
+  Reservation(const Reservation&) = delete;
+  Reservation& operator=(const Reservation&) = delete;
+
+  /// False if the memory has no room now; `short_of` and `wanted` say which and how much.
+  bool add(std::uint32_t memory, std::size_t bytes);
+  /// Room for what `send_copies` makes along the way, the last memory included if `with_end`.
+  bool add_way(const TensorState& tensor, const Source& source, bool with_end);
+  /// The bytes belong to replicas now.
+  void commit() { parts_.clear(); }
+  [[nodiscard]] MemoryPool* short_of() const { return short_of_; }
+  [[nodiscard]] std::size_t wanted() const { return wanted_; }
+
+ private:
+  struct Part {
+    std::uint32_t memory;
+    std::size_t bytes;
+  };
+  Fabric& fabric_;
+  const bool force_;
+  SmallVector<Part, 8> parts_;
+  MemoryPool* short_of_ = nullptr;
+  std::size_t wanted_ = 0;
+};
+
+/// One submission under its tensors' locks: first `prepare`, then `build`.
+class CallBuilder {
+ public:
+  CallBuilder(Fabric& fabric, const Call& call, std::span<const Argument> arguments)
+      : fabric_(fabric), call_(call), arguments_(arguments) {}
+
+  /// Finds a source for every replica that is missing and sets memory aside. Changes no tensor.
+  /// False: not enough memory now. Throws as `submit` does.
+  bool prepare(Reservation& reservation);
+
+  /// Makes the op and sends it; the caller owns one reference. With `doomed` (taken over) the op is
+  /// not run but fails at once, and what it would have written fails with it.
+  Op* build(Failure* doomed);
+
+ private:
+  [[nodiscard]] std::uint32_t memory_of(std::size_t i) const {
+    return call_.memories.empty() ? call_.place->memory : call_.memories[i];
+  }
+  Replica* replica_for(std::size_t i);
+
+  Fabric& fabric_;
+  const Call& call_;
+  std::span<const Argument> arguments_;
+  SmallVector<Source, 12> sources_;
+};
+
+}  // namespace weft

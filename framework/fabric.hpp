@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "framework/admission.hpp"
+#include "framework/op.hpp"
+
+namespace weft {
+
+class Mailbox;
+class MemoryPool;
+class Tracer;
+struct KernelCode;
+
+enum class DeviceKind : std::uint8_t { Socket, Gpu };
+
+/// What a link direction publishes about itself: read by every submission that chooses a source.
+struct LinkLoad {
+  std::atomic<std::int64_t> queued_bytes{0};
+  std::atomic<double> bytes_per_second{0};  ///< assumed at first, then as measured
+};
+
+/// A stretch of a route without a memory in between: one copy op, sent to the actor of its link.
+struct Segment {
+  Mailbox* owner = nullptr;        ///< the link's actor, in this direction
+  Domain domain = Domain::Host;    ///< how its engine waits
+  std::uint32_t from = 0, to = 0;  ///< memories
+  LinkLoad* load = nullptr;        ///< of the slowest link
+  std::chrono::nanoseconds latency{0};
+  std::vector<std::uint32_t> hops;  ///< link index * 2 + (0 forward, 1 backward), in order
+};
+
+/// The way between two memories; more than one segment where data must rest in between.
+struct Path {
+  std::vector<Segment> segments;  ///< empty: no way, or the same memory
+};
+
+/// A device as a submission sees it.
+struct Place {
+  std::string name;  ///< `socket0`, `gpu1`
+  DeviceKind kind = DeviceKind::Socket;
+  std::uint32_t number = 0;  ///< among its kind
+  std::uint32_t index = 0;   ///< among all devices
+  Domain domain = Domain::Host;
+  std::uint32_t memory = 0;  ///< where its kernels find their data
+  std::unique_ptr<Admission> admission;
+  std::vector<Mailbox*> lanes;  ///< sockets: one a core; GPUs: the actor's
+  std::atomic<std::uint32_t> next_lane{0};
+};
+
+/// Everything that submission reads: devices, memories, ways. Built once by the runtime; the lists
+/// do not change afterwards.
+struct Fabric {
+  std::atomic<std::uint32_t> references{1};  ///< the runtime's, and one per tensor
+  std::atomic<bool> closed{false};           ///< the runtime has ended: nothing may be submitted
+  std::vector<std::unique_ptr<Place>> places;
+  std::vector<std::unique_ptr<MemoryPool>> memories;
+  std::vector<Path> paths;  ///< from memory * memories.size() + to memory
+  std::vector<std::unique_ptr<LinkLoad>> loads;
+  std::vector<std::unique_ptr<Admission>> link_admissions;
+  std::uint32_t runtime_number = 0;  ///< unique in the process, never 0
+  Tracer* tracer = nullptr;          ///< null: tracing is off
+  std::atomic<std::uint64_t> next_op{1};
+
+  bool serial = false;  ///< `WEFT_SERIAL=1`: every op waits for the one before
+  std::mutex serial_mutex;
+  Op* last_serial = nullptr;  // counted
+
+  std::mutex adopted_mutex;
+  std::vector<std::shared_ptr<const KernelCode>> adopted;
+
+  [[nodiscard]] const Path& path(std::uint32_t from, std::uint32_t to) const {
+    return paths[from * memories.size() + to];
+  }
+  /// Ops and copies submitted and not settled.
+  [[nodiscard]] std::int64_t in_flight() const;
+  /// Ops and copies settled so far.
+  [[nodiscard]] std::int64_t settled() const;
+};
+
+/// Drops a reference; the last deletes the fabric.
+void release(Fabric* fabric);
+
+/// True on threads that must not wait: actors' own. A submission there skips the admission limits.
+bool& thread_must_not_wait();
+
+}  // namespace weft

@@ -1,0 +1,187 @@
+#include "framework/future.hpp"
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <thread>
+
+#include "framework/fabric.hpp"
+#include "framework/kernel_code.hpp"
+#include "framework/spin.hpp"
+
+namespace weft {
+namespace {
+
+constexpr auto kSpin = std::chrono::microseconds(30);
+
+// Codes of inline ops live as long as the process: ops may settle while it ends.
+const KernelCode& make_code(const char* name, void (*inline_run)(Op&),
+                            void (*destroy_scalars)(Op&) = nullptr) {
+  auto* code = new KernelCode;
+  code->name = name;
+  code->inline_run = inline_run;
+  code->destroy_scalars = destroy_scalars;
+  return *code;
+}
+
+// Makes `op` (built, unconnected, one edge per producer) wait for the producers.
+void follow(Op* op, std::span<const Future> futures, bool order_only) {
+  std::uint32_t closed = 0;
+  op->pending.store(static_cast<std::uint32_t>(futures.size()) + 1, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < futures.size(); ++i) {
+    Op* producer = futures[i].op();
+    if (producer && add_edge(producer->done_list, op->edges() + i, op, order_only)) continue;
+    ++closed;
+    if (!producer || order_only) continue;
+    if (Failure* cause = producer->failure.load(std::memory_order_acquire)) {
+      Failure* failure = Failure::dependent(cause, op->code->name);
+      Failure* expected = nullptr;
+      if (!op->failure.compare_exchange_strong(expected, failure)) failure->release();
+    }
+  }
+  if (closed) op->pending.fetch_sub(closed, std::memory_order_acq_rel);
+  satisfy(op, send_to_owner());
+}
+
+struct Waiter {
+  std::atomic<std::uint32_t> settled{0};
+};
+
+void wake_waiter(Op& op) {
+  auto waiter = static_cast<std::shared_ptr<Waiter>*>(op.scalars());
+  (*waiter)->settled.store(1, std::memory_order_release);
+  (*waiter)->settled.notify_all();
+}
+
+void run_callback(Op& op) {
+  (*static_cast<std::function<void()>*>(op.scalars()))();
+}
+
+template <class T>
+void destroy_scalar(Op& op) {
+  std::destroy_at(static_cast<T*>(op.scalars()));
+}
+
+}  // namespace
+
+FailureRef Future::failure() const {
+  if (!has_failed()) return {};
+  Failure* failure = op_->failure.load(std::memory_order_acquire);
+  failure->acquire();
+  return FailureRef(failure);
+}
+
+bool Future::wait_for(std::chrono::nanoseconds timeout) const {
+  const auto start = std::chrono::steady_clock::now();
+  while (!is_settled()) {
+    for (int i = 0; i < 32 && !is_settled(); ++i) relax();
+    const auto waited = std::chrono::steady_clock::now() - start;
+    if (waited > timeout) return is_settled();
+    if (waited > kSpin)
+      std::this_thread::sleep_for(
+          std::min<std::chrono::nanoseconds>(std::chrono::microseconds(100), timeout - waited));
+  }
+  return true;
+}
+
+void Future::wait() const {
+  if (!is_settled()) {
+    if (thread_must_not_wait())
+      throw UsageError("wait() on an actor's thread would stop a device: use then() or co_await");
+    const auto start = std::chrono::steady_clock::now();
+    Backoff backoff;
+    while (!is_settled()) {
+      backoff.pause();
+      if (backoff.rounds() % 16 == 0 && std::chrono::steady_clock::now() - start > kSpin) break;
+    }
+    if (!is_settled()) {
+      static const KernelCode& code =
+          make_code("wait", wake_waiter, destroy_scalar<std::shared_ptr<Waiter>>);
+      auto waiter = std::make_shared<Waiter>();
+      Op* op = make_op(&code, 1, 0, 0, sizeof(waiter));
+      new (op->scalars()) std::shared_ptr<Waiter>(waiter);
+      follow(op, {this, 1}, true);
+      while (waiter->settled.load(std::memory_order_acquire) == 0)
+        waiter->settled.wait(0, std::memory_order_acquire);
+    }
+  }
+  if (FailureRef cause = failure()) throw OpError(std::move(cause));
+}
+
+void Future::on_settled(std::function<void()> callback) const {
+  if (is_settled()) {
+    callback();
+    return;
+  }
+  static const KernelCode& code =
+      make_code("callback", run_callback, destroy_scalar<std::function<void()>>);
+  Op* op = make_op(&code, 1, 0, 0, sizeof(callback));
+  new (op->scalars()) std::function<void()>(std::move(callback));
+  follow(op, {this, 1}, true);
+}
+
+Future when_all(std::span<const Future> futures) {
+  static const KernelCode& code = make_code("when_all", nullptr);
+  // An op has room for 65,535 edges: longer lists go through a tree.
+  constexpr std::size_t kMost = 4096;
+  if (futures.size() > kMost) {
+    std::vector<Future> groups;
+    for (std::size_t at = 0; at < futures.size(); at += kMost)
+      groups.push_back(when_all(futures.subspan(at, std::min(kMost, futures.size() - at))));
+    return when_all(std::span<const Future>(groups));
+  }
+  Op* op = make_op(&code, futures.size(), 0, 0, 0);
+  op->references.store(2, std::memory_order_relaxed);
+  follow(op, futures, false);
+  return Future(op);
+}
+
+Future when_all(std::initializer_list<Future> futures) {
+  return when_all(std::span<const Future>(futures.begin(), futures.size()));
+}
+
+Promise::Promise(std::string name) {
+  static const KernelCode& code = make_code("promise", nullptr, destroy_scalar<std::string>);
+  op_ = make_op(&code, 0, 0, 0, sizeof(std::string));
+  new (op_->scalars()) std::string(std::move(name));
+  acquire(op_);
+}
+
+Promise::~Promise() {
+  if (op_) fail("its promise was dropped");
+}
+
+Future Promise::future() const {
+  if (!op_) throw UsageError("promise: it is settled already, take its future before");
+  acquire(op_);
+  return Future(op_);
+}
+
+void Promise::fulfil() {
+  if (!op_) throw UsageError("promise: it is settled already");
+  Op* op = std::exchange(op_, nullptr);
+  satisfy(op, send_to_owner());
+  release(op);
+}
+
+void Promise::fail(std::string message) {
+  if (!op_) throw UsageError("promise: it is settled already");
+  Op* op = std::exchange(op_, nullptr);
+  op->failure.store(Failure::make(FailureKind::Cancelled, *static_cast<std::string*>(op->scalars()),
+                                  "the program", std::move(message)),
+                    std::memory_order_release);
+  satisfy(op, send_to_owner());
+  release(op);
+}
+
+void Task::promise_type::unhandled_exception() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    promise.fail(error.what());
+  } catch (...) {
+    promise.fail("unknown exception");
+  }
+}
+
+}  // namespace weft

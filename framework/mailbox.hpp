@@ -1,0 +1,86 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "framework/admission.hpp"
+#include "framework/op.hpp"
+
+namespace weft {
+
+/// The op mailbox of one actor: many threads push, the owner takes everything at once.
+///
+/// A push is one compare-and-swap. Only when the owner has parked does it also cost a message
+/// (`wake()`): while the owner is awake it looks here by itself, so a burst of ops is one message,
+/// or none. An idle neighbour may take the whole list too.
+class Mailbox {
+ public:
+  /// `admission` counts the ops of the device or link this mailbox belongs to; may be null.
+  explicit Mailbox(Admission* admission) : admission_(admission) {}
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+
+  /// Hands over `op`. Any thread; never blocks.
+  void push(Op* op) { push_chain(op, op); }
+
+  /// Hands over the ops linked from `first` to `last`, newest first.
+  void push_chain(Op* first, Op* last) {
+    Op* head = head_.load(std::memory_order_relaxed);
+    do {
+      last->next = head;
+    } while (!head_.compare_exchange_weak(head, first, std::memory_order_seq_cst,
+                                          std::memory_order_relaxed));
+    if (parked_.load(std::memory_order_seq_cst) && parked_.exchange(false)) wake();
+  }
+
+  /// The owner is in an op that takes long: what is pushed now would wait, unless a neighbour takes
+  /// it.
+  [[nodiscard]] bool is_occupied() const { return occupied_.load(std::memory_order_relaxed); }
+  void set_occupied(bool occupied) {
+    if (is_occupied() != occupied) occupied_.store(occupied, std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] Admission* admission() const { return admission_; }
+  [[nodiscard]] bool is_empty() const { return head_.load(std::memory_order_acquire) == nullptr; }
+  [[nodiscard]] bool is_parked() const { return parked_.load(std::memory_order_relaxed); }
+
+  /// Everything in it, oldest first, linked by `Op::next`; null if empty. Any thread.
+  Op* take_all() {
+    if (is_empty()) return nullptr;
+    Op* op = head_.exchange(nullptr, std::memory_order_acquire);
+    Op* oldest_first = nullptr;
+    while (op) {
+      Op* next = op->next;
+      op->next = oldest_first;
+      oldest_first = op;
+      op = next;
+    }
+    return oldest_first;
+  }
+
+  /// The owner is about to park: the next push wakes it. False, and nothing changed, if there is
+  /// something to do first.
+  bool prepare_to_park() {
+    parked_.store(true, std::memory_order_seq_cst);
+    if (head_.load(std::memory_order_seq_cst) == nullptr) return true;
+    return !parked_.exchange(false);  // a push that saw the flag has sent a wake: go and take it
+  }
+
+  /// Wakes the owner if it is parked, without handing over anything.
+  void nudge() {
+    if (parked_.load(std::memory_order_seq_cst) && parked_.exchange(false)) wake();
+  }
+
+ protected:
+  ~Mailbox() = default;
+  /// Wakes the parked owner. Called by the pushing thread, at most once per park.
+  virtual void wake() = 0;
+
+ private:
+  Admission* const admission_;
+  alignas(128) std::atomic<Op*> head_{nullptr};
+  alignas(128) std::atomic<bool> parked_{false};
+  std::atomic<bool> occupied_{false};
+};
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "framework/spin.hpp"
+
+namespace weft {
+
+/// The bytes of one memory: a budget that submissions reserve from in program order, and a pool of
+/// blocks that the engine allocates for real when an op is launched.
+///
+/// What is reserved never exceeds the budget unless a submitter that may not wait says so, hence an
+/// allocation at launch fits. Freed blocks are kept for reuse by size and returned under pressure.
+class MemoryPool {
+ public:
+  struct Backing {
+    std::function<void*(std::size_t bytes)> allocate;  ///< null pointer: out of memory
+    std::function<void(void* data, std::size_t bytes)> free;
+    bool poison = false;  ///< overwrite blocks when handed out and when freed; host-visible only
+  };
+
+  MemoryPool(std::string name, std::size_t budget_bytes, Backing backing);
+  ~MemoryPool();
+  MemoryPool(const MemoryPool&) = delete;
+  MemoryPool& operator=(const MemoryPool&) = delete;
+
+  /// Sets `bytes` aside for a replica to come. False if the budget does not allow it. Any thread.
+  bool try_reserve(std::size_t bytes);
+  /// The same without asking the budget: for submitters that must not wait.
+  void force_reserve(std::size_t bytes);
+  void unreserve(std::size_t bytes);
+
+  /// Real memory for a reserved replica, 64-byte aligned; null for 0 bytes or if the engine has
+  /// none left. Any thread.
+  void* allocate(std::size_t bytes);
+  /// Back into the pool. Any thread.
+  void free(void* data, std::size_t bytes);
+  /// Returns pooled blocks to the engine.
+  void trim();
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::size_t budget() const { return budget_; }
+  [[nodiscard]] std::size_t reserved() const { return reserved_.load(std::memory_order_acquire); }
+  /// Blocks handed out and not freed.
+  [[nodiscard]] std::int64_t live_blocks() const { return live_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::size_t peak_reserved() const { return peak_.load(std::memory_order_relaxed); }
+
+  /// Sizes are rounded up so that blocks fit many requests: 64 B steps, then 1/8 of a power of two.
+  static std::size_t round_up(std::size_t bytes);
+  /// Fills with a pattern that is a quiet NaN in every float format, large blocks in samples.
+  static void poison(void* data, std::size_t bytes);
+
+ private:
+  void note_peak(std::size_t now);
+
+  const std::string name_;
+  const std::size_t budget_;
+  const Backing backing_;
+  std::atomic<std::size_t> reserved_{0};
+  std::atomic<std::size_t> peak_{0};
+  std::atomic<std::int64_t> live_{0};
+  SpinLock lock_;
+  std::map<std::size_t, std::vector<void*>> spare_;  // by rounded size
+  std::size_t spare_bytes_ = 0;
+};
+
+/// Memory of the host: pages from the allocator, huge pages advised from 4 MiB on.
+MemoryPool::Backing host_backing(bool poison);
+
+}  // namespace weft

@@ -1,0 +1,147 @@
+#include "framework/op.hpp"
+
+#include <new>
+
+#include "framework/kernel_code.hpp"
+#include "framework/mailbox.hpp"
+#include "framework/op_pool.hpp"
+#include "framework/tagged.hpp"
+#include "framework/tensor_state.hpp"
+
+namespace weft {
+
+Op* make_op(const KernelCode* code, std::size_t edges, std::size_t args, std::size_t waits,
+            std::size_t scalar_bytes) {
+  const std::size_t bytes = sizeof(Op) + edges * sizeof(Edge) + args * sizeof(ArgSlot) +
+                            waits * sizeof(Op*) + scalar_bytes;
+  std::uint16_t size_class = 0;
+  Op* op = new (op_pool::allocate(bytes, size_class)) Op;
+  op->size_class = size_class;
+  op->code = code;
+  op->edge_count = static_cast<std::uint16_t>(edges);
+  op->arg_count = static_cast<std::uint16_t>(args);
+  op->wait_count = static_cast<std::uint16_t>(waits);
+  return op;
+}
+
+void release(Op* op, std::uint32_t count) {
+  if (op->references.fetch_sub(count, std::memory_order_acq_rel) != count) return;
+  if (Failure* failure = op->failure.load(std::memory_order_relaxed)) failure->release();
+  op->alive = 0;
+  op_pool::free(op, op->size_class);
+}
+
+namespace {
+
+struct SendToOwner final : ReadySink {
+  void ready(Op* op) override { op->owner->push(op); }
+};
+
+void fail_from(Op* op, Failure* cause) {
+  Failure* failure = Failure::dependent(cause, op->code->name);
+  Failure* expected = nullptr;
+  if (!op->failure.compare_exchange_strong(expected, failure, std::memory_order_acq_rel))
+    failure->release();  // another producer failed first: one root cause is enough
+}
+
+// Ops that became ready and need no actor: inline ones, and those that fail with a producer. Worked
+// off in a loop by the outermost call of a thread, so that long chains do not recurse.
+struct InlineQueue {
+  Op* head = nullptr;
+  Op** tail = &head;
+  bool busy = false;
+
+  void push(Op* op) {
+    op->next = nullptr;
+    *tail = op;
+    tail = &op->next;
+  }
+};
+thread_local InlineQueue inline_queue;
+
+void finish(Op* op, ReadySink& sink);
+
+void drain_inline(ReadySink& sink) {
+  if (inline_queue.busy) return;
+  inline_queue.busy = true;
+  while (Op* op = inline_queue.head) {
+    inline_queue.head = op->next;
+    if (!inline_queue.head) inline_queue.tail = &inline_queue.head;
+    if (op->owner == nullptr && op->code->inline_run) op->code->inline_run(*op);
+    finish(op, sink);
+  }
+  inline_queue.busy = false;
+}
+
+void give(Op* op, ReadySink& sink) {
+  if (op->owner && !op->failure.load(std::memory_order_acquire))
+    sink.ready(op);
+  else
+    inline_queue.push(op);
+}
+
+void close_list(std::atomic<Edge*>& list, Failure* failure, ReadySink& sink) {
+  Edge* edge = list.exchange(Op::closed(), std::memory_order_acq_rel);
+  if (!edge) return;
+  // The list is newest first: turn it round so that successors start in submission order.
+  Edge* oldest_first = nullptr;
+  while (edge) {
+    Edge* next = edge->next;
+    edge->next = oldest_first;
+    oldest_first = edge;
+    edge = next;
+  }
+  while (oldest_first) {
+    Edge* next =
+        oldest_first->next;  // the edge lives in its op, which may go as soon as it is ready
+    const std::uintptr_t bits = oldest_first->successor;
+    Op* successor = reinterpret_cast<Op*>(bits & ~std::uintptr_t{1});
+    if (failure && !(bits & 1)) fail_from(successor, failure);
+    if (successor->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) give(successor, sink);
+    oldest_first = next;
+  }
+}
+
+// Closes both lists. `op->failure` is final before this.
+void finish(Op* op, ReadySink& sink) {
+  for (std::size_t i = 0; i < op->wait_count; ++i)
+    if (Op* producer = op->waits()[i]) release(untagged(producer));
+  if (op->code->destroy_scalars) op->code->destroy_scalars(*op);
+  if (op->stale) free_replicas(std::exchange(op->stale, nullptr));
+  Failure* failure = op->failure.load(std::memory_order_acquire);
+  if (op->domain != Domain::Host && !op->is_issued()) close_list(op->issued_list, failure, sink);
+  Admission* admission = op->owner ? op->owner->admission() : nullptr;
+  close_list(op->done_list, failure, sink);
+  if (admission) admission->let_out();
+  release(op);
+}
+
+}  // namespace
+
+ReadySink& send_to_owner() {
+  static SendToOwner sink;
+  return sink;
+}
+
+void satisfy(Op* op, ReadySink& sink) {
+  if (op->pending.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  give(op, sink);
+  drain_inline(sink);
+}
+
+void mark_issued(Op* op, ReadySink& sink) {
+  close_list(op->issued_list, nullptr, sink);
+  drain_inline(sink);
+}
+
+void settle(Op* op, Failure* failure, ReadySink& sink) {
+  if (failure) {
+    Failure* expected = nullptr;
+    if (!op->failure.compare_exchange_strong(expected, failure, std::memory_order_acq_rel))
+      failure->release();
+  }
+  finish(op, sink);
+  drain_inline(sink);
+}
+
+}  // namespace weft

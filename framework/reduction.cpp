@@ -1,0 +1,105 @@
+#include "framework/reduction.hpp"
+
+#include <cstring>
+
+#include "framework/call_builder.hpp"
+#include "framework/kernel_code.hpp"
+#include "framework/memory_pool.hpp"
+
+namespace weft {
+namespace {
+
+// More contributions than this are summed up early, so that they do not pile up in memory.
+constexpr std::size_t kMaxPartials = 16;
+
+void sum_up(Op& op) {
+  const Replica& into = *op.args()[0].replica();
+  const std::size_t count = into.bytes / into.tensor->element_bytes;
+  std::size_t next = 1;
+  if (count == 0) return;
+  if (op.args()[0].access() == Access::Out)
+    std::memcpy(into.data, op.args()[next++].replica()->data, into.bytes);
+  for (; next < op.arg_count; ++next)
+    into.tensor->sum_partial(into.data, op.args()[next].replica()->data, count);
+}
+
+const std::shared_ptr<const KernelCode>& sum_code() {
+  static const std::shared_ptr<const KernelCode> code = [] {
+    auto made = std::make_shared<KernelCode>();
+    made->name = "sum_partials";
+    made->cpu = [](Cpu&, Op& op) { sum_up(op); };
+    return made;
+  }();
+  return code;
+}
+
+// The device that computes in `memory`, or any that shares the host's.
+Place& place_at(const Fabric& fabric, std::uint32_t memory) {
+  for (const auto& place : fabric.places)
+    if (place->memory == memory) return *place;
+  return *fabric.places.front();
+}
+
+// Submits the sum of all partial sums of `tensor`, whose lock is held.
+void combine(Fabric& fabric, TensorState& tensor) {
+  SmallVector<Argument, 12> arguments;
+  arguments.push_back({&tensor, tensor.replicas.empty() ? Access::Out : Access::InOut, nullptr});
+  for (const Partial& partial : *tensor.partials)
+    arguments.push_back({partial.tensor, Access::In, nullptr});
+  const TensorState& first = *tensor.partials->front().tensor;
+  Call call;
+  call.place = &place_at(fabric, first.replicas.empty() ? 0 : first.replicas[0]->memory);
+  call.code = &sum_code();
+  call.arguments = {arguments.begin(), arguments.size()};
+  Reservation reservation(fabric, true);
+  CallBuilder builder(fabric, call, call.arguments);
+  builder.prepare(reservation);
+  reservation.commit();
+  release(builder.build(nullptr));
+  for (const Partial& partial : *tensor.partials) drop_handle(partial.tensor);
+  tensor.partials->clear();
+}
+
+bool has_partials(const TensorState& tensor) {
+  return tensor.partials && !tensor.partials->empty();
+}
+
+}  // namespace
+
+PartialSet::PartialSet(Fabric& fabric, const Call& call) {
+  for (const Argument& argument : call.arguments) {
+    TensorState& tensor = *argument.tensor;
+    if (argument.access != Access::Reduce) {
+      if (tensor.partials && has_partials(tensor)) {
+        if (argument.access == Access::Out) {  // overwritten: the contributions do not matter
+          for (const Partial& partial : *tensor.partials) drop_handle(partial.tensor);
+          tensor.partials->clear();
+        } else {
+          combine(fabric, tensor);
+        }
+      }
+      arguments_.push_back(argument);
+      continue;
+    }
+    tensor.sum_partial = argument.sum;
+    if (has_partials(tensor) && tensor.partials->size() >= kMaxPartials) combine(fabric, tensor);
+    TensorState* partial =
+        make_tensor_state(fabric, tensor.shape, tensor.element_bytes, tensor.element_type);
+    opened_.push_back({&tensor, partial});
+    arguments_.push_back({partial, Access::Reduce, argument.sum});
+  }
+}
+
+PartialSet::~PartialSet() {
+  for (const Opened& opened : opened_) drop_handle(opened.partial);
+}
+
+void PartialSet::commit() {
+  for (const Opened& opened : opened_) {
+    if (!opened.tensor->partials) opened.tensor->partials = new std::vector<Partial>;
+    opened.tensor->partials->push_back({opened.partial});
+  }
+  opened_.clear();
+}
+
+}  // namespace weft

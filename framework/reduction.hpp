@@ -1,0 +1,38 @@
+#pragma once
+
+#include <span>
+
+#include "framework/fabric.hpp"
+#include "framework/small_vector.hpp"
+#include "framework/submit.hpp"
+
+namespace weft {
+
+/// The `reduce` arguments of one call. Each is given a partial sum of its own, so contributions run
+/// in parallel; before any other access the partial sums are added up in submission order, which
+/// makes the result the same in every run. Lives under the tensors' locks.
+class PartialSet {
+ public:
+  /// Replaces `reduce` arguments by fresh partial sums and submits the summing-up of the others.
+  PartialSet(Fabric& fabric, const Call& call);
+  ~PartialSet();
+  PartialSet(const PartialSet&) = delete;
+  PartialSet& operator=(const PartialSet&) = delete;
+
+  /// The call's arguments, partial sums in place of what they contribute to.
+  [[nodiscard]] std::span<const Argument> arguments() const {
+    return {arguments_.begin(), arguments_.size()};
+  }
+  /// The call was submitted: its partial sums belong to their tensors now.
+  void commit();
+
+ private:
+  struct Opened {
+    TensorState* tensor;
+    TensorState* partial;
+  };
+  SmallVector<Argument, 12> arguments_;
+  SmallVector<Opened, 2> opened_;
+};
+
+}  // namespace weft

@@ -1,0 +1,236 @@
+#include "framework/residency.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "framework/kernel_code.hpp"
+#include "framework/mailbox.hpp"
+#include "framework/memory_pool.hpp"
+#include "framework/tagged.hpp"
+#include "framework/trace.hpp"
+
+namespace weft {
+namespace {
+
+// A copy over several segments is cut into chunks so that the segments work at the same time.
+constexpr std::size_t kMaxChunk = 4 << 20;
+constexpr std::size_t kMinChunk = 256 << 10;
+
+std::size_t chunk_bytes(std::size_t bytes, std::size_t segments) {
+  if (segments < 2) return std::max<std::size_t>(bytes, 1);
+  return std::clamp(bytes / 8, kMinChunk, kMaxChunk);
+}
+
+double seconds(const Path& path, std::size_t bytes) {
+  double sum = 0;
+  for (const Segment& segment : path.segments) {
+    const double rate = segment.load->bytes_per_second.load(std::memory_order_relaxed);
+    const auto queued = segment.load->queued_bytes.load(std::memory_order_relaxed);
+    sum += 1e-9 * static_cast<double>(segment.latency.count());
+    if (rate > 0) sum += (static_cast<double>(bytes) + static_cast<double>(queued)) / rate;
+  }
+  return sum;
+}
+
+void prune_settled(SmallVector<Op*, 4>& readers) {
+  std::uint32_t kept = 0;
+  for (Op* reader : readers) {
+    if (reader->is_settled())
+      release(reader);
+    else
+      readers[kept++] = reader;
+  }
+  readers.resize_down(kept);
+}
+
+}  // namespace
+
+void DependencySet::add(Op* producer, bool order_only, bool until_done) {
+  if (!producer) return;
+  for (Dependency& known : list_)
+    if (known.producer == producer) {
+      known.order_only = known.order_only && order_only;
+      known.until_done = known.until_done || until_done;
+      return;
+    }
+  if (producer->is_settled() && (order_only || !producer->has_failed())) return;
+  list_.push_back({producer, order_only, until_done});
+}
+
+Replica* find_replica(const TensorState& tensor, std::uint32_t memory) {
+  for (Replica* replica : tensor.replicas)
+    if (replica->memory == memory) return replica;
+  return nullptr;
+}
+
+Source choose_source(const Fabric& fabric, const TensorState& tensor, std::uint32_t memory) {
+  Source best;
+  double best_seconds = std::numeric_limits<double>::infinity();
+  for (Replica* replica : tensor.replicas) {
+    const Path& path = fabric.path(replica->memory, memory);
+    if (!best.replica) best.replica = replica;
+    if (path.segments.empty()) continue;
+    // A replica whose copy failed is none; one whose copy is under way counts as if it were there.
+    if (replica->ready && replica->ready->is_settled() && replica->ready->has_failed() &&
+        !(tensor.writer && tensor.writer->is_settled() && tensor.writer->has_failed()))
+      continue;
+    const double needed = seconds(path, tensor.bytes());
+    if (needed < best_seconds) {
+      best_seconds = needed;
+      best = {replica, &path};
+    }
+  }
+  return best;
+}
+
+Replica* make_replica(Fabric& fabric, TensorState& tensor, std::uint32_t memory) {
+  auto* replica = new Replica;
+  replica->tensor = &tensor;
+  replica->pool = fabric.memories[memory].get();
+  replica->bytes = tensor.bytes();
+  replica->memory = memory;
+  return replica;
+}
+
+void add_reader(TensorState& tensor, Op* op) {
+  if (tensor.readers.size() == tensor.readers.capacity()) prune_settled(tensor.readers);
+  tensor.readers.push_back(op);
+}
+
+void add_write_dependencies(const TensorState& tensor, DependencySet& set) {
+  // Every read waited for the write itself: where there are reads, the write is implied. A failed
+  // writer's readers failed at once and imply nothing, but then the writer has settled too.
+  for (Op* reader : tensor.readers) set.add(reader, true);
+  if (tensor.readers.empty()) set.add(tensor.writer, true);
+}
+
+void become_writer(TensorState& tensor, Op* op, Replica* kept) {
+  for (Op* reader : tensor.readers) release(reader);
+  tensor.readers.clear();
+  if (tensor.writer) release(tensor.writer);
+  tensor.writer = op;
+  for (Replica* replica : tensor.replicas) {
+    if (replica == kept) continue;
+    replica->next_stale = op->stale;
+    op->stale = replica;
+  }
+  tensor.replicas.clear();
+  if (!kept) return;
+  tensor.replicas.push_back(kept);
+  if (kept->ready) release(std::exchange(kept->ready, nullptr));
+}
+
+std::size_t count_waits(const DependencySet& set, Domain domain) {
+  if (domain == Domain::Host) return 0;
+  std::size_t count = 0;
+  for (const Dependency& dependency : set.all())
+    count += !dependency.until_done && dependency.producer->domain == domain;
+  return count;
+}
+
+void connect(Op* op, const DependencySet& set) {
+  const auto count = static_cast<std::uint32_t>(set.size());
+  op->pending.store(count + 1, std::memory_order_relaxed);
+  std::uint32_t waits = 0, closed = 0;
+  Edge* edge = op->edges();
+  for (const Dependency& dependency : set.all()) {
+    Op* producer = dependency.producer;
+    const bool on_device =
+        op->domain != Domain::Host && producer->domain == op->domain && !dependency.until_done;
+    if (on_device) {
+      acquire(producer);
+      op->waits()[waits++] = tag(producer, dependency.order_only);
+    }
+    auto& list = on_device ? producer->issued_list : producer->done_list;
+    if (add_edge(list, edge++, op, dependency.order_only)) continue;
+    ++closed;
+    if (dependency.order_only || !producer->is_settled()) continue;
+    if (Failure* cause = producer->failure.load(std::memory_order_acquire)) {
+      Failure* failure = Failure::dependent(cause, op->code->name);
+      Failure* expected = nullptr;
+      if (!op->failure.compare_exchange_strong(expected, failure)) failure->release();
+    }
+  }
+  if (closed) op->pending.fetch_sub(closed, std::memory_order_acq_rel);
+}
+
+namespace {
+
+// One chunk over one segment, sent to the link's actor. The caller gets a reference.
+Op* send_chunk(Fabric& fabric, TensorState& tensor, const Segment& segment, Replica* from,
+               Replica* to, const CopyRange& range, const DependencySet& needs) {
+  Op* copy = make_op(copy_code().get(), needs.size(), 2, count_waits(needs, segment.domain),
+                     sizeof(CopyRange));
+  copy->owner = segment.owner;
+  copy->domain = segment.domain;
+  copy->args()[0] = ArgSlot(from, Access::In);
+  copy->args()[1] = ArgSlot(to, Access::Out);
+  *static_cast<CopyRange*>(copy->scalars()) = range;
+  copy->references.store(3, std::memory_order_relaxed);  // runner, reader list, caller
+  segment.owner->admission()->take_in();
+  segment.load->queued_bytes.fetch_add(static_cast<std::int64_t>(range.bytes),
+                                       std::memory_order_relaxed);
+  if (fabric.tracer) fabric.tracer->submitted(fabric, *copy, needs);
+  connect(copy, needs);
+  add_reader(tensor, copy);
+  remember_serial(fabric, copy);
+  satisfy(copy, send_to_owner());
+  return copy;
+}
+
+}  // namespace
+
+void remember_serial(Fabric& fabric, Op* op) {
+  if (!fabric.serial) return;
+  acquire(op);
+  if (fabric.last_serial) release(fabric.last_serial);
+  fabric.last_serial = op;
+}
+
+Replica* send_copies(Fabric& fabric, TensorState& tensor, const Source& source, Replica* target,
+                     Op** last_copy, const DependencySet* target_dependencies) {
+  const auto& segments = source.path->segments;
+  const std::size_t bytes = tensor.bytes();
+  const std::size_t chunk = chunk_bytes(bytes, segments.size());
+  const std::size_t chunks = bytes == 0 ? 1 : (bytes + chunk - 1) / chunk;
+
+  Replica* from = source.replica;
+  SmallVector<Op*, 16> before, made;
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const Segment& segment = segments[s];
+    const bool into_target = target && s + 1 == segments.size();
+    Replica* to = into_target ? target : make_replica(fabric, tensor, segment.to);
+    const std::uint32_t first = made.size();
+    for (std::size_t c = 0; c < chunks; ++c) {
+      DependencySet needs;
+      needs.add(before.empty() ? producer_of(*from) : before[c], false);
+      // Lanes are in order, so the last chunk stands for all of them; the edge carries failures.
+      if (c > 0) needs.add(made[first + c - 1], false);
+      if (into_target && c == 0 && target_dependencies)
+        for (const Dependency& d : target_dependencies->all())
+          needs.add(d.producer, d.order_only, d.until_done);
+      needs.add(fabric.last_serial, true, true);
+      const std::size_t offset = c * chunk;
+      made.push_back(send_chunk(fabric, tensor, segment, from, to,
+                                {offset, std::min(chunk, bytes - offset), &segment}, needs));
+    }
+    before.clear();
+    for (std::uint32_t c = first; c < made.size(); ++c) before.push_back(made[c]);
+    Op* last = made[made.size() - 1];
+    if (into_target) {
+      if (last_copy) {
+        acquire(last);
+        *last_copy = last;
+      }
+    } else {
+      acquire(last);
+      to->ready = last;
+      tensor.replicas.push_back(to);
+    }
+    from = to;
+  }
+  for (Op* copy : made) release(copy);
+  return from;
+}
+
+}  // namespace weft

@@ -1,0 +1,130 @@
+#include "framework/submit.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "framework/admit.hpp"
+#include "framework/call_builder.hpp"
+#include "framework/kernel_code.hpp"
+#include "framework/mailbox.hpp"
+#include "framework/memory_pool.hpp"
+#include "framework/reduction.hpp"
+
+namespace weft {
+namespace {
+
+void check(const Call& call) {
+  const KernelCode& code = **call.code;
+  const Place& place = *call.place;
+  if (!call.owner) {
+    const bool runs = place.domain == Domain::Cuda ? bool(code.cuda) : bool(code.cpu);
+    if (!runs)
+      throw UsageError("kernel " + code.name + " has no " +
+                       (place.domain == Domain::Cuda ? "cuda" : "cpu") + " variant, which " +
+                       place.name + " needs");
+  }
+  const auto arguments = call.arguments;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].tensor)
+      throw UsageError("kernel " + code.name + ": tensor argument " + std::to_string(i + 1) +
+                       " is an empty handle");
+    for (std::size_t j = 0; j < i; ++j)
+      if (arguments[i].tensor == arguments[j].tensor &&
+          (arguments[i].access != Access::In || arguments[j].access != Access::In))
+        throw UsageError("kernel " + code.name + ": tensor arguments " + std::to_string(j + 1) +
+                         " and " + std::to_string(i + 1) +
+                         " are the same tensor and one of them is written: use one inout argument");
+  }
+}
+
+}  // namespace
+
+bool& thread_must_not_wait() {
+  thread_local bool value = false;
+  return value;
+}
+
+void release(Fabric* fabric) {
+  if (fabric->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete fabric;
+}
+
+std::int64_t Fabric::in_flight() const {
+  std::int64_t sum = 0;
+  for (const auto& place : places) sum += place->admission->in_flight();
+  for (const auto& admission : link_admissions) sum += admission->in_flight();
+  return sum;
+}
+
+std::int64_t Fabric::settled() const {
+  std::int64_t sum = 0;
+  for (const auto& place : places) sum += place->admission->settled();
+  for (const auto& admission : link_admissions) sum += admission->settled();
+  return sum;
+}
+
+void adopt(Fabric& fabric, const std::shared_ptr<const KernelCode>& code) {
+  if (code->adopted_by.load(std::memory_order_acquire) == fabric.runtime_number) return;
+  std::lock_guard lock(fabric.adopted_mutex);
+  for (const auto& known : fabric.adopted)
+    if (known == code) return;
+  fabric.adopted.push_back(code);
+  code->adopted_by.store(fabric.runtime_number, std::memory_order_release);
+}
+
+Op* submit(Fabric& fabric, const Call& call) {
+  if (fabric.closed.load(std::memory_order_acquire))
+    throw UsageError("kernel " + (*call.code)->name + ": its runtime has ended");
+  check(call);
+  adopt(fabric, *call.code);
+  Admission& admission = call.owner ? *call.owner->admission() : *call.place->admission;
+  wait_for_room(admission);
+  for (;;) {
+    std::optional<Reservation> reservation(std::in_place, fabric);
+    {
+      TensorLocks locks(fabric, call.arguments);
+      PartialSet partials(fabric, call);  // opens `reduce` arguments, sums up what others read
+      CallBuilder builder(fabric, call, partials.arguments());
+      if (builder.prepare(*reservation)) {
+        reservation->commit();
+        Op* op = builder.build(nullptr);
+        partials.commit();
+        return op;
+      }
+    }
+    MemoryPool& pool = *reservation->short_of();
+    const std::size_t wanted = reservation->wanted();
+    reservation.reset();
+    if (wait_for_memory(fabric, pool, wanted)) continue;
+    Failure* failure = Failure::make(FailureKind::OutOfMemory, (*call.code)->name, call.place->name,
+                                     out_of_memory(pool, wanted));
+    TensorLocks locks(fabric, call.arguments);
+    return CallBuilder(fabric, call, call.arguments).build(failure);
+  }
+}
+
+Failure* allocate_outputs(Op& op, const Place& place) {
+  for (std::size_t i = 0; i < op.arg_count; ++i) {
+    Replica* replica = op.args()[i].replica();
+    if (op.args()[i].access() == Access::In || replica->data || replica->bytes == 0) continue;
+    replica->data = replica->pool->allocate(replica->bytes);
+    if (!replica->data)
+      return Failure::make(FailureKind::OutOfMemory, op.code->name, place.name,
+                           out_of_memory(*replica->pool, replica->bytes));
+  }
+  return nullptr;
+}
+
+const std::shared_ptr<const KernelCode>& copy_code() {
+  static const std::shared_ptr<const KernelCode> code = [] {
+    auto made = std::make_shared<KernelCode>();
+    made->name = "copy";
+    made->is_copy = true;
+    return made;
+  }();
+  return code;
+}
+
+}  // namespace weft

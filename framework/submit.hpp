@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "framework/fabric.hpp"
+#include "framework/tensor_state.hpp"
+
+namespace weft {
+
+/// One tensor argument of a submission, in the order of the kernel's tensor arguments.
+struct Argument {
+  TensorState* tensor = nullptr;
+  Access access = Access::In;
+  /// `reduce`: adds `count` elements of `from` to `into`.
+  void (*sum)(void* into, const void* from, std::size_t count) = nullptr;
+};
+
+/// A call of a kernel, before anything is decided.
+struct Call {
+  Place* place = nullptr;
+  const std::shared_ptr<const KernelCode>* code = nullptr;
+  std::span<const Argument> arguments;
+  /// Memory of each argument; empty: the place's memory for all.
+  std::span<const std::uint32_t> memories;
+  /// Further ops to wait for, failures included.
+  std::span<Op* const> after;
+  std::size_t scalar_bytes = 0;
+  /// Constructs the scalar arguments in the op; `context` is the caller's.
+  void (*write_scalars)(void* where, void* context) = nullptr;
+  void* context = nullptr;
+  Mailbox* owner = nullptr;  ///< not null: this actor runs it, not a lane of the place
+};
+
+/// Works out in the caller what the op must wait for and which replica is missing where, sends the
+/// copies to their links and the op to its device. Returns the op; the caller owns one reference.
+///
+/// Any thread. Takes the tensors' locks in address order, so concurrent submissions are serialised.
+/// Waits only at the admission limits of the device and of its memory, and never on an actor's
+/// thread. Throws `UsageError` for a call that breaks the rules and `DeviceError` where no way
+/// leads to a replica; nothing is submitted then. An op whose arguments can never fit returns a
+/// failed future.
+Op* submit(Fabric& fabric, const Call& call);
+
+/// Copies the value of `source` into `target` (same bytes) in memory `memory`, over the links if
+/// need be. Returns the copy; the caller owns one reference. As `submit` otherwise.
+Op* submit_transfer(Fabric& fabric, TensorState* source, TensorState* target, std::uint32_t memory,
+                    Place& place);
+
+/// What a copy op carries as its scalars.
+struct CopyRange {
+  std::size_t offset = 0, bytes = 0;
+  const Segment* segment = nullptr;
+};
+
+/// The kernel of copies over links.
+const std::shared_ptr<const KernelCode>& copy_code();
+
+/// Sets `data` of every replica the op writes that has none yet. Called by the actor that launches
+/// it. Null, or the failure if the engine has no memory left.
+Failure* allocate_outputs(Op& op, const Place& place);
+
+/// Keeps `code` alive as long as the fabric.
+void adopt(Fabric& fabric, const std::shared_ptr<const KernelCode>& code);
+
+}  // namespace weft

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "framework/op.hpp"
+#include "framework/shape.hpp"
+#include "framework/small_vector.hpp"
+#include "framework/spin.hpp"
+
+namespace weft {
+
+class MemoryPool;
+struct Fabric;
+struct TensorState;
+
+/// The bytes of a tensor in one memory. `data` is null until the first op that writes it is
+/// launched; whoever launches that op sets it, and every other user is ordered behind that op.
+struct Replica {
+  void* data = nullptr;
+  MemoryPool* pool = nullptr;
+  TensorState* tensor = nullptr;
+  Op* ready = nullptr;  // the write or copy that makes it valid; counted; null: valid at birth
+  Replica* next_stale = nullptr;
+  std::size_t bytes = 0;
+  std::uint32_t memory = 0;  // index of its memory in the fabric
+};
+
+/// A contribution to a tensor that was accessed with `reduce`: summed up, in submission order,
+/// before the next other access.
+struct Partial {
+  TensorState* tensor = nullptr;
+};
+
+/// Logical data: who wrote it last, who has read it since, which memories hold it. Program order is
+/// the order in which submissions take `lock`.
+struct TensorState {
+  SpinLock lock;
+  std::atomic<std::uint32_t> handles{1};
+  Fabric* fabric = nullptr;  // counted: lives as long as its tensors
+  Shape shape;
+  std::uint32_t element_bytes = 0;
+  std::uint32_t element_type = 0;     // index of the type, for checks
+  std::uint32_t home_lane = kNoLane;  // lane of its socket that its ops prefer
+  Op* writer = nullptr;               // last write; counted; kept when failed
+  SmallVector<Op*, 4> readers;        // reads and copies since that write; counted
+  SmallVector<Replica*, 2> replicas;  // valid ones
+  std::vector<Partial>* partials = nullptr;
+  void (*sum_partial)(void* into, const void* from, std::size_t count) = nullptr;
+
+  static constexpr std::uint32_t kNoLane = 0xffffffffu;
+  [[nodiscard]] std::size_t bytes() const {
+    return static_cast<std::size_t>(shape.size()) * element_bytes;
+  }
+};
+
+/// Frees a list linked by `next_stale`: bytes, reservation and the replicas themselves.
+void free_replicas(Replica* first);
+
+/// Drops one handle. With the last, the bytes go as soon as every op that uses them has settled;
+/// returns at once. Any thread.
+void drop_handle(TensorState* tensor);
+
+/// Number of tensors that exist, their bytes not yet freed included.
+std::int64_t live_tensors();
+
+/// A tensor without a value: one handle, no replica.
+TensorState* make_tensor_state(Fabric& fabric, const Shape& shape, std::uint32_t element_bytes,
+                               std::uint32_t element_type);
+
+}  // namespace weft

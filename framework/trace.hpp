@@ -1,0 +1,101 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+struct Fabric;
+struct KernelCode;
+struct Op;
+class DependencySet;
+
+enum class TrackKind : std::uint8_t { Socket, Gpu, Link, Collective, Submitter };
+enum class SpanKind : std::uint8_t { Kernel, Copy, Collective };
+
+/// What was recorded, as plain data: tracks, spans on them, and who caused what. Times in
+/// nanoseconds since the start of the recording.
+struct TraceData {
+  struct Track {
+    std::string actor;  ///< `gpu0`, `link1`
+    std::string lane;   ///< `compute 0`, `to gpu0`, `core 3`
+    TrackKind kind = TrackKind::Socket;
+  };
+  struct Span {
+    std::uint64_t op = 0;
+    std::uint32_t track = 0;
+    SpanKind kind = SpanKind::Kernel;
+    bool failed = false;
+    std::string name;
+    std::int64_t start_ns = 0, end_ns = 0;
+    std::uint64_t bytes = 0;  ///< moved by a copy
+  };
+  struct Submission {
+    std::uint64_t op = 0;
+    std::uint32_t track = 0;  ///< of the submitting thread
+    std::int64_t at_ns = 0;
+  };
+  struct Cause {
+    std::uint64_t op = 0, producer = 0;
+    bool order_only = false;
+  };
+  std::vector<Track> tracks;
+  std::vector<Span> spans;
+  std::vector<Submission> submissions;
+  std::vector<Cause> causes;
+  std::uint64_t dropped = 0;  ///< records beyond the limit
+};
+
+/// Records what happens, a buffer per thread. Recording is two stores and a clock reading; nothing
+/// is formatted before `collect`.
+class Tracer {
+ public:
+  /// Keeps at most `limit` records per thread.
+  explicit Tracer(std::size_t limit = 4'000'000);
+  ~Tracer();
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+
+  /// Adds a track; before anything runs on it. Any thread.
+  std::uint32_t add_track(std::string actor, std::string lane, TrackKind kind);
+
+  /// Nanoseconds since the recording began.
+  [[nodiscard]] std::int64_t now() const {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() -
+                                                                start_)
+        .count();
+  }
+  /// A point of the steady clock on the recording's axis.
+  [[nodiscard]] std::int64_t at(std::chrono::steady_clock::time_point time) const {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(time - start_).count();
+  }
+
+  /// Gives `op` its id and notes who submitted it and what it waits for. In the submitting thread.
+  void submitted(Fabric& fabric, Op& op, const DependencySet& needs);
+  /// Notes that `op` ran on `track`. In the thread that ran it, before the op settles.
+  void ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::int64_t end_ns);
+
+  /// All records so far, spans by start time. While nothing is in flight.
+  [[nodiscard]] TraceData collect() const;
+  /// Forgets all records; the clock goes on. While nothing is in flight.
+  void clear();
+
+ private:
+  struct Record;
+  struct Buffer;
+  Buffer& buffer();
+
+  const std::size_t limit_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const std::uint64_t number_;
+  mutable std::mutex mutex_;
+  std::vector<TraceData::Track> tracks_;
+  std::vector<std::unique_ptr<Buffer>> buffers_;
+};
+
+}  // namespace weft

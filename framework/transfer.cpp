@@ -1,0 +1,111 @@
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include "framework/admit.hpp"
+#include "framework/call_builder.hpp"
+#include "framework/kernel.hpp"
+#include "framework/memory_pool.hpp"
+#include "framework/reduction.hpp"
+#include "framework/tensor.hpp"
+
+namespace weft {
+namespace {
+
+// Source and target in one memory: a kernel of the device copies.
+const std::shared_ptr<const KernelCode>& local_copy_code() {
+  static const std::shared_ptr<const KernelCode> code = [] {
+    auto made = std::make_shared<KernelCode>();
+    made->name = "copy_local";
+    made->cpu = [](Cpu& cpu, Op& op) {
+      const Replica& from = *op.args()[0].replica();
+      const Replica& to = *op.args()[1].replica();
+      cpu.parallel_ranges(from.bytes, 1 << 20, [&](std::size_t begin, std::size_t end) {
+        std::memcpy(static_cast<char*>(to.data) + begin,
+                    static_cast<const char*>(from.data) + begin, end - begin);
+      });
+    };
+    return made;
+  }();
+  return code;
+}
+
+bool is_good(const Replica* replica) {
+  return replica &&
+         !(replica->ready && replica->ready->is_settled() && replica->ready->has_failed());
+}
+
+}  // namespace
+
+Op* submit_transfer(Fabric& fabric, TensorState* source, TensorState* target, std::uint32_t memory,
+                    Place& place) {
+  if (fabric.closed.load(std::memory_order_acquire))
+    throw UsageError("copy to " + fabric.memories[memory]->name() + ": its runtime has ended");
+  const Argument arguments[] = {{source, Access::In, nullptr}, {target, Access::Out, nullptr}};
+  Call call;
+  call.place = &place;
+  call.code = &local_copy_code();
+  call.arguments = arguments;
+  wait_for_room(*place.admission);
+  for (;;) {
+    MemoryPool* short_of = nullptr;
+    std::size_t wanted = 0;
+    {
+      TensorLocks locks(fabric, call.arguments);
+      PartialSet partials(fabric, call);
+      Reservation reservation(fabric);
+      if (source->replicas.empty())
+        throw UsageError("to_host: the tensor (" + source->shape.to_string() +
+                         ") has no value yet: write it first");
+      if (is_good(find_replica(*source, memory))) {
+        CallBuilder builder(fabric, call, call.arguments);
+        if (builder.prepare(reservation)) {
+          reservation.commit();
+          return builder.build(nullptr);
+        }
+      } else {
+        const Source from = choose_source(fabric, *source, memory);
+        if (!from.path)
+          throw DeviceError("no way leads from " + fabric.memories[from.replica->memory]->name() +
+                            " to " + fabric.memories[memory]->name());
+        if (reservation.add_way(*source, from, true)) {
+          reservation.commit();
+          Replica* into = make_replica(fabric, *target, memory);
+          Op* last = nullptr;
+          send_copies(fabric, *source, from, into, &last);
+          acquire(last);
+          become_writer(*target, last, into);
+          return last;
+        }
+      }
+      short_of = reservation.short_of();
+      wanted = reservation.wanted();
+    }
+    if (wait_for_memory(fabric, *short_of, wanted)) continue;
+    Failure* failure = Failure::make(FailureKind::OutOfMemory, "copy", place.name,
+                                     out_of_memory(*short_of, wanted));
+    TensorLocks locks(fabric, call.arguments);
+    return CallBuilder(fabric, call, call.arguments).build(failure);
+  }
+}
+
+TensorHandle copy_to_host(TensorState* source, Future& copied) {
+  Fabric& fabric = *source->fabric;
+  // The first socket, and its nearest memory, is where the program reads.
+  Place* host = nullptr;
+  for (const auto& place : fabric.places)
+    if (place->kind == DeviceKind::Socket && !host) host = place.get();
+  TensorHandle target(
+      make_tensor_state(fabric, source->shape, source->element_bytes, source->element_type));
+  copied = Future(submit_transfer(fabric, source, target.state(), host->memory, *host));
+  return target;
+}
+
+Future last_write(TensorState* tensor) {
+  std::lock_guard lock(tensor->lock);
+  if (!tensor->writer) return {};
+  acquire(tensor->writer);
+  return Future(tensor->writer);
+}
+
+}  // namespace weft

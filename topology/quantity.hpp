@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+/// A list of processor numbers as the kernel writes it: `0-15,32-47`. Empty for no number. Expects
+/// a sorted list.
+std::string format_cpu_list(const std::vector<std::uint32_t>& cpus);
+
+/// The reverse; also takes blanks and one-element ranges (`8-8`). Sorted, without repeats. Nothing
+/// if the text is no such list, a range runs backwards, or a number is above `kMaxCpu`.
+std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text);
+inline constexpr std::uint32_t kMaxCpu = 1u << 20;
+
+/// Bytes for people: `64 GiB`, `1.5 TiB`, `0 B`.
+std::string format_bytes(std::size_t bytes);
+
+/// A rate for people, decimal as data sheets give it: `25 GB/s`, `1.2 TB/s`, `out of order` for 0.
+std::string format_rate(double bytes_per_second);
+
+/// `16 GB`, `16GiB`, `1.5 TB`, `4096`: a number and a unit (decimal B, kB, MB, GB, TB; binary KiB,
+/// MiB, GiB, TiB), with or without a blank. Nothing if it is no such quantity, negative or above
+/// 2^60.
+std::optional<double> parse_bytes(std::string_view text);
+
+/// `parse_bytes` followed by `/s`.
+std::optional<double> parse_rate(std::string_view text);
+
+/// The text without blanks at its ends.
+std::string_view trimmed(std::string_view text);
+
+}  // namespace weft
