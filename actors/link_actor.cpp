@@ -28,6 +28,9 @@ bool LinkActor::run_some() {
 bool LinkActor::prepare_to_park() {
   for (auto& direction : directions_)
     if (!direction->mailbox.prepare_to_park()) return false;
+  // Bytes that came free before the flags were set nudged nobody.
+  for (auto& direction : directions_)
+    if (!direction->waiting.empty() && direction->lane->busy_bytes() < kByteBudget) return false;
   return true;
 }
 
@@ -35,9 +38,7 @@ bool LinkActor::run_direction(LinkDirection& direction) {
   direction.waiting.append(direction.mailbox.take_all());
   bool did = false;
   while (!direction.waiting.empty()) {
-    direction.held_back.store(true, std::memory_order_seq_cst);
     if (direction.lane->busy_bytes() >= kByteBudget) break;
-    direction.held_back.store(false, std::memory_order_relaxed);
     launch(*direction.waiting.pop_front(), direction);
     did = true;
   }

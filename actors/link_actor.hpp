@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <memory>
 
@@ -20,7 +19,6 @@ struct LinkDirection {
   ReadyList waiting;  ///< copies that the byte budget holds back, oldest first
   LinkLoad* load = nullptr;
   std::unique_ptr<EmulatedLane> lane;
-  std::atomic<bool> held_back{false};  ///< the lane must nudge when bytes come free
 };
 
 /// A physical hop: takes copies whose producers are issued and launches them on the lane of their

@@ -27,6 +27,7 @@ const KernelCode& make_code(const char* name, void (*inline_run)(Op&),
 // Makes `op` (built, unconnected, one edge per producer) wait for the producers.
 void follow(Op* op, std::span<const Future> futures, bool order_only) {
   std::uint32_t closed = 0;
+  publish(op);
   op->pending.store(static_cast<std::uint32_t>(futures.size()) + 1, std::memory_order_relaxed);
   for (std::size_t i = 0; i < futures.size(); ++i) {
     Op* producer = futures[i].op();
@@ -145,6 +146,7 @@ Promise::Promise(std::string name) {
   op_ = make_op(&code, 0, 0, 0, sizeof(std::string));
   new (op_->scalars()) std::string(std::move(name));
   acquire(op_);
+  publish(op_);
 }
 
 Promise::~Promise() {

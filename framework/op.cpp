@@ -27,7 +27,7 @@ Op* make_op(const KernelCode* code, std::size_t edges, std::size_t args, std::si
 void release(Op* op, std::uint32_t count) {
   if (op->references.fetch_sub(count, std::memory_order_acq_rel) != count) return;
   if (Failure* failure = op->failure.load(std::memory_order_relaxed)) failure->release();
-  op->alive = 0;
+  op->alive.store(0, std::memory_order_relaxed);
   op_pool::free(op, op->size_class);
 }
 
@@ -61,6 +61,10 @@ thread_local InlineQueue inline_queue;
 
 void finish(Op* op, ReadySink& sink);
 
+Admission* admission_of(const Op& op) {
+  return op.owner ? op.owner->admission() : nullptr;
+}
+
 void drain_inline(ReadySink& sink) {
   if (inline_queue.busy) return;
   inline_queue.busy = true;
@@ -68,7 +72,9 @@ void drain_inline(ReadySink& sink) {
     inline_queue.head = op->next;
     if (!inline_queue.head) inline_queue.tail = &inline_queue.head;
     if (op->owner == nullptr && op->code->inline_run) op->code->inline_run(*op);
+    Admission* admission = admission_of(*op);
     finish(op, sink);
+    if (admission) admission->let_out();
   }
   inline_queue.busy = false;
 }
@@ -82,7 +88,7 @@ void give(Op* op, ReadySink& sink) {
 
 void close_list(std::atomic<Edge*>& list, Failure* failure, ReadySink& sink) {
   Edge* edge = list.exchange(Op::closed(), std::memory_order_acq_rel);
-  if (!edge) return;
+  if (!edge || edge == Op::closed()) return;
   // The list is newest first: turn it round so that successors start in submission order.
   Edge* oldest_first = nullptr;
   while (edge) {
@@ -110,9 +116,7 @@ void finish(Op* op, ReadySink& sink) {
   if (op->stale) free_replicas(std::exchange(op->stale, nullptr));
   Failure* failure = op->failure.load(std::memory_order_acquire);
   if (op->domain != Domain::Host && !op->is_issued()) close_list(op->issued_list, failure, sink);
-  Admission* admission = op->owner ? op->owner->admission() : nullptr;
   close_list(op->done_list, failure, sink);
-  if (admission) admission->let_out();
   release(op);
 }
 
@@ -140,8 +144,12 @@ void settle(Op* op, Failure* failure, ReadySink& sink) {
     if (!op->failure.compare_exchange_strong(expected, failure, std::memory_order_acq_rel))
       failure->release();
   }
+  Admission* admission = admission_of(*op);
   finish(op, sink);
   drain_inline(sink);
+  // Last: callbacks of this op may have submitted more, and a runtime that counts none in flight
+  // may end.
+  if (admission) admission->let_out();
 }
 
 }  // namespace weft

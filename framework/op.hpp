@@ -57,7 +57,7 @@ struct Op {
 
   std::atomic<std::uint32_t> references{1};
   std::atomic<std::uint32_t> pending{1};  // edges not satisfied, plus one while it is being built
-  std::uint32_t alive = kAlive;
+  std::atomic<std::uint32_t> alive{0};    // kAlive once built, for diagnosis
   std::uint16_t size_class = 0;
   std::uint16_t device = 0;
   std::atomic<Edge*> done_list{nullptr};    // who waits for done; closed() afterwards
@@ -116,6 +116,11 @@ inline bool add_edge(std::atomic<Edge*>& list, Edge* edge, Op* successor, bool o
   } while (!list.compare_exchange_weak(head, edge, std::memory_order_acq_rel,
                                        std::memory_order_acquire));
   return true;
+}
+
+/// `op` is built: diagnosis may look at it.
+inline void publish(Op* op) {
+  op->alive.store(Op::kAlive, std::memory_order_release);
 }
 
 /// Where ops that became ready go. The thread that settles an op keeps those of its own mailbox and

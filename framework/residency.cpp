@@ -131,6 +131,7 @@ std::size_t count_waits(const DependencySet& set, Domain domain) {
 void connect(Op* op, const DependencySet& set) {
   const auto count = static_cast<std::uint32_t>(set.size());
   op->pending.store(count + 1, std::memory_order_relaxed);
+  publish(op);
   std::uint32_t waits = 0, closed = 0;
   Edge* edge = op->edges();
   for (const Dependency& dependency : set.all()) {

@@ -93,7 +93,7 @@ void EmulatedLane::run(Op& op) {
   queued_.fetch_sub(1, std::memory_order_relaxed);
   settle(&op, failure, send_to_owner());
   if (bytes > 0) {
-    busy_bytes_.fetch_sub(bytes, std::memory_order_release);
+    busy_bytes_.fetch_sub(bytes, std::memory_order_seq_cst);
     if (setup_.on_copied) setup_.on_copied();
   }
 }

@@ -42,7 +42,7 @@ class EmulatedLane final : public Body, public Cpu {
   [[nodiscard]] std::size_t queued() const { return queued_.load(std::memory_order_relaxed); }
   /// Bytes of copies taken and not finished.
   [[nodiscard]] std::int64_t busy_bytes() const {
-    return busy_bytes_.load(std::memory_order_acquire);
+    return busy_bytes_.load(std::memory_order_seq_cst);
   }
   void add_busy_bytes(std::int64_t bytes) {
     busy_bytes_.fetch_add(bytes, std::memory_order_relaxed);

@@ -1,0 +1,51 @@
+#include "actors/future_actor.hpp"
+
+#include <caf/response_promise.hpp>
+#include <caf/typed_response_promise.hpp>
+
+#include <map>
+#include <memory>
+
+#include "actors/messages.hpp"
+
+namespace weft {
+namespace {
+
+struct Pending {
+  caf::response_promise answer;
+  Future future;
+};
+
+struct FutureActorState {
+  std::map<std::uint64_t, Pending> pending;
+  std::uint64_t next = 0;
+};
+
+caf::behavior future_actor(caf::event_based_actor* self) {
+  auto state = std::make_shared<FutureActorState>();
+  return {
+      [=](const AwaitFuture& request) -> caf::result<Settled> {
+        const std::uint64_t id = state->next++;
+        caf::response_promise answer = self->make_response_promise();
+        state->pending.emplace(id, Pending{answer, request.future});
+        request.future.on_settled([me = caf::actor_cast<caf::actor>(self), id] {
+          shim::anon_send(me, FutureSettled{id});
+        });
+        return caf::delegated<Settled>();
+      },
+      [=](const FutureSettled& fact) {
+        auto found = state->pending.find(fact.id);
+        if (found == state->pending.end()) return;
+        found->second.answer.deliver(Settled{found->second.future});
+        state->pending.erase(found);
+      },
+  };
+}
+
+}  // namespace
+
+caf::actor spawn_future_actor(caf::actor_system& system) {
+  return system.spawn(future_actor);
+}
+
+}  // namespace weft

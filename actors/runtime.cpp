@@ -1,0 +1,163 @@
+#include "actors/runtime.hpp"
+
+#include <cstring>
+#include <thread>
+
+#include "actors/runtime_parts.hpp"
+#include "actors/then.hpp"
+#include "framework/admit.hpp"
+#include "framework/builtin.hpp"
+#include "framework/memory_pool.hpp"
+#include "framework/wait_graph.hpp"
+
+namespace weft {
+namespace {
+
+std::string listed(std::size_t count) {
+  std::string text = std::to_string(count) + (count == 1 ? " of them" : " of them");
+  if (count == 0) return "none";
+  text = "0";
+  if (count > 1) text += count == 2 ? ", 1" : " to " + std::to_string(count - 1);
+  return text;
+}
+
+}  // namespace
+
+Runtime::Runtime() : Runtime(RuntimeOptions{}) {}
+Runtime::Runtime(RuntimeOptions options) : parts_(std::make_unique<Parts>(std::move(options))) {}
+Runtime::~Runtime() = default;
+
+const Machine& Runtime::machine() const {
+  return parts_->machine;
+}
+std::size_t Runtime::socket_count() const {
+  return parts_->machine.sockets.size();
+}
+std::size_t Runtime::gpu_count() const {
+  return parts_->gpu_domain == Domain::Host ? 0 : parts_->machine.gpus.size();
+}
+
+Device Runtime::socket(std::size_t index) const {
+  if (index >= socket_count())
+    throw DeviceError("socket " + std::to_string(index) + ": this machine has " +
+                      std::to_string(socket_count()) + " sockets (" + listed(socket_count()) +
+                      "); see weft topo");
+  return {*parts_->fabric, *parts_->fabric->places[index]};
+}
+
+Device Runtime::gpu(std::size_t index) const {
+  if (index >= gpu_count())
+    throw DeviceError("gpu " + std::to_string(index) + ": this runtime has " +
+                      std::to_string(gpu_count()) + " GPUs (" + listed(gpu_count()) +
+                      "); see weft topo");
+  return {*parts_->fabric, *parts_->fabric->places[socket_count() + index]};
+}
+
+Device Runtime::device(const std::string& name) const {
+  std::string known;
+  for (const auto& place : parts_->fabric->places) {
+    if (place->name == name) return {*parts_->fabric, *place};
+    known += (known.empty() ? "" : ", ") + place->name;
+  }
+  throw DeviceError("device \"" + name + "\": this runtime has " + known);
+}
+
+std::vector<Device> Runtime::devices() const {
+  std::vector<Device> all;
+  for (const auto& place : parts_->fabric->places) all.emplace_back(*parts_->fabric, *place);
+  return all;
+}
+
+std::string Runtime::engine_of(const Device& device) const {
+  switch (device.place().domain) {
+    case Domain::Host:
+      return "host";
+    case Domain::Emulated:
+      return "emulated";
+    case Domain::Cuda:
+      return "cuda";
+  }
+  return "host";
+}
+
+Tensor<float> Runtime::zeros(const Shape& shape, const Device& on) const {
+  auto made = on.tensor<float>(shape);
+  on.submit(kernels::fill(), 0.0f, out(made));
+  return made;
+}
+
+Tensor<float> Runtime::uniform(const Shape& shape, const Device& on, std::uint64_t seed) const {
+  auto made = on.tensor<float>(shape);
+  on.submit(kernels::uniform(), seed, -1.0f, 1.0f, out(made));
+  return made;
+}
+
+TensorHandle Runtime::copy_in(std::span<const std::byte> bytes, const Shape& shape,
+                              std::uint32_t element_bytes, std::uint32_t element_type) const {
+  const auto wanted = static_cast<std::size_t>(shape.size()) * element_bytes;
+  if (bytes.size() != wanted)
+    throw UsageError("from_host: " + std::to_string(bytes.size() / element_bytes) +
+                     " values for a shape of " + shape.to_string());
+  Fabric& fabric = *parts_->fabric;
+  const std::uint32_t memory = fabric.places[0]->memory;
+  MemoryPool& pool = *fabric.memories[memory];
+  while (!pool.try_reserve(wanted)) {
+    if (thread_must_not_wait()) {
+      pool.force_reserve(wanted);
+      break;
+    }
+    if (!wait_for_memory(fabric, pool, wanted))
+      throw DeviceError("from_host: " + out_of_memory(pool, wanted));
+  }
+  TensorHandle handle(make_tensor_state(fabric, shape, element_bytes, element_type));
+  auto* replica = new Replica;
+  replica->tensor = handle.state();
+  replica->pool = &pool;
+  replica->bytes = wanted;
+  replica->memory = memory;
+  handle.state()->replicas.push_back(replica);
+  if (wanted == 0) return handle;
+  replica->data = pool.allocate(wanted);
+  if (!replica->data) throw DeviceError("from_host: " + out_of_memory(pool, wanted));
+  std::memcpy(replica->data, bytes.data(), wanted);
+  return handle;
+}
+
+void Runtime::wait_idle() const {
+  if (thread_must_not_wait())
+    throw UsageError("wait_idle() on an actor's thread would stop a device");
+  Backoff backoff;
+  while (in_flight() != 0) {
+    backoff.pause();
+    if (backoff.rounds() > 2000) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+std::int64_t Runtime::in_flight() const {
+  return parts_->fabric->in_flight();
+}
+Tracer* Runtime::tracer() const {
+  return parts_->tracer.get();
+}
+std::string Runtime::wait_for_graph() const {
+  return describe_waits(*parts_->fabric);
+}
+
+void Runtime::lose(const Device& device) {
+  if (device.place().domain != Domain::Emulated)
+    throw DeviceError("lose(" + device.name() + "): only emulated GPUs can be lost on purpose");
+  parts_->engines[device.place().number]->lose();
+}
+
+caf::actor_system& Runtime::system() const {
+  return *parts_->system;
+}
+Fabric& Runtime::fabric() const {
+  return *parts_->fabric;
+}
+
+caf::actor future_actor_of(const Runtime& runtime) {
+  return runtime.parts().future_actor;
+}
+
+}  // namespace weft

@@ -1,0 +1,133 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/emulated/options.hpp"
+#include "framework/device.hpp"
+#include "topology/machine.hpp"
+
+namespace caf {
+class actor_system;
+}
+
+namespace weft {
+
+class Tracer;
+
+/// Which engine makes the GPUs real.
+enum class GpuMode : std::uint8_t {
+  Auto,      ///< CUDA where there are GPUs it can drive, else two emulated ones
+  Cuda,      ///< CUDA or an error
+  Emulated,  ///< `emulated_gpus` of them, or those of the machine
+  None,      ///< sockets only
+};
+
+/// What a runtime is made of. Unset values come from the environment: `WEFT_MACHINE`, `WEFT_GPUS`
+/// (`auto`, `cuda`, `emulated:N`, `none`), `WEFT_EMULATED`, `WEFT_SERIAL`, `WEFT_WATCHDOG`
+/// (seconds).
+struct RuntimeOptions {
+  std::optional<Machine> machine;  ///< default: `WEFT_MACHINE` as a description, else this machine
+  std::optional<GpuMode> gpus;
+  std::uint32_t emulated_gpus = 0;  ///< 0: as many as the machine has, else 2
+  std::optional<EmulatedOptions> emulated;
+  std::optional<bool> serial;
+  bool trace = false;                 ///< record what happens
+  bool pin = true;                    ///< pin a socket's lanes to its cores
+  std::int64_t admission = 16'384;    ///< ops a device takes in ahead of execution
+  std::size_t host_memory_bytes = 0;  ///< budget of each host memory; 0: 3/4 of what it has
+  std::optional<std::chrono::nanoseconds>
+      watchdog;                         ///< silence before it speaks; default 30 s, 0: never
+  caf::actor_system* system = nullptr;  ///< the program's own; null: the runtime makes one
+};
+
+class Collective;
+
+/// Turns a machine into actors, one per socket, GPU and link, and is the door to them.
+///
+///     weft::Runtime rt;
+///     auto g0 = rt.gpu(0);
+///     auto x = rt.uniform({4000, 4000}, g0);
+///     auto y = g0.matmul(x, x).to_host();
+///     y.wait();
+///
+/// Constructed and destroyed by one thread; everything else from any thread. The destructor lets
+/// what is in flight finish; promises that the program still holds must be settled or dropped for
+/// that.
+class Runtime {
+ public:
+  /// This machine.
+  Runtime();
+  /// Throws `DeviceError` or `TopologyError` for options that cannot be met.
+  explicit Runtime(RuntimeOptions options);
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  [[nodiscard]] const Machine& machine() const;
+  [[nodiscard]] std::size_t socket_count() const;
+  [[nodiscard]] std::size_t gpu_count() const;
+  /// Throws `DeviceError` naming those there are.
+  [[nodiscard]] Device socket(std::size_t index) const;
+  [[nodiscard]] Device gpu(std::size_t index) const;
+  /// `socket0`, `gpu1`. Throws `DeviceError`.
+  [[nodiscard]] Device device(const std::string& name) const;
+  [[nodiscard]] std::vector<Device> devices() const;
+  /// `host`, `emulated`, `cuda`.
+  [[nodiscard]] std::string engine_of(const Device& device) const;
+
+  /// A tensor without a value.
+  template <class T>
+  [[nodiscard]] Tensor<T> tensor(const Shape& shape) const {
+    return socket(0).tensor<T>(shape);
+  }
+  /// A tensor with a copy of `values`, in the first socket's memory. Throws `UsageError` if the
+  /// count is not the shape's.
+  template <class T>
+  [[nodiscard]] Tensor<T> from_host(std::span<const T> values, const Shape& shape) const {
+    return Tensor<T>(copy_in(std::as_bytes(values), shape, sizeof(T), element_type_of<T>()));
+  }
+  template <class T>
+  [[nodiscard]] Tensor<T> from_host(const std::vector<T>& values, const Shape& shape) const {
+    return from_host(std::span<const T>(values), shape);
+  }
+  [[nodiscard]] Tensor<float> zeros(const Shape& shape, const Device& on) const;
+  /// Uniform in [-1, 1), the same values on every device for one seed.
+  [[nodiscard]] Tensor<float> uniform(const Shape& shape, const Device& on,
+                                      std::uint64_t seed = 0) const;
+
+  /// A fixed group that reduces, broadcasts and gathers together. At least one device, each once.
+  [[nodiscard]] Collective collective(const std::vector<Device>& devices) const;
+
+  /// Blocks until everything submitted has settled. Failures stay in their futures.
+  void wait_idle() const;
+  /// Ops and copies submitted and not settled.
+  [[nodiscard]] std::int64_t in_flight() const;
+  /// Null unless the options asked for a trace.
+  [[nodiscard]] Tracer* tracer() const;
+  /// Who waits for whom, one line per pending op, for a person.
+  [[nodiscard]] std::string wait_for_graph() const;
+  /// From now on every op of this emulated GPU fails with `DeviceLost`. Throws `DeviceError` for
+  /// another kind of device.
+  void lose(const Device& device);
+
+  /// The actor system that the runtime's actors live in, for the program's own.
+  [[nodiscard]] caf::actor_system& system() const;
+  [[nodiscard]] Fabric& fabric() const;
+
+  struct Parts;
+  [[nodiscard]] Parts& parts() const { return *parts_; }
+
+ private:
+  [[nodiscard]] TensorHandle copy_in(std::span<const std::byte> bytes, const Shape& shape,
+                                     std::uint32_t element_bytes, std::uint32_t element_type) const;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace weft

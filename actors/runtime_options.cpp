@@ -1,0 +1,67 @@
+#include "actors/runtime_options.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include "topology/discover.hpp"
+
+namespace weft {
+namespace {
+
+std::optional<std::string> variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (!value || !*value) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+void parse_gpus(const std::string& text, RuntimeOptions& options) {
+  const std::string emulated = "emulated";
+  if (text == "auto") {
+    options.gpus = GpuMode::Auto;
+  } else if (text == "cuda") {
+    options.gpus = GpuMode::Cuda;
+  } else if (text == "none") {
+    options.gpus = GpuMode::None;
+  } else if (text == emulated) {
+    options.gpus = GpuMode::Emulated;
+  } else if (text.rfind(emulated + ":", 0) == 0) {
+    const std::string count = text.substr(emulated.size() + 1);
+    std::uint32_t value = 0;
+    const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), value);
+    if (error != std::errc() || end != count.data() + count.size() || value < 1 || value > 1024)
+      throw DeviceError("gpus \"" + text + "\": wanted emulated:N with N from 1 to 1024");
+    options.gpus = GpuMode::Emulated;
+    options.emulated_gpus = value;
+  } else {
+    throw DeviceError("gpus \"" + text + "\": wanted auto, cuda, emulated:N or none");
+  }
+}
+
+RuntimeOptions with_environment(RuntimeOptions options) {
+  if (!options.gpus) {
+    options.gpus = GpuMode::Auto;
+    if (const auto text = variable("WEFT_GPUS")) parse_gpus(*text, options);
+  }
+  if (!options.emulated)
+    options.emulated = parse_emulated_options(variable("WEFT_EMULATED").value_or(""));
+  if (!options.serial) options.serial = variable("WEFT_SERIAL").value_or("0") != "0";
+  if (!options.watchdog) {
+    double seconds = 30;
+    if (const auto text = variable("WEFT_WATCHDOG")) {
+      const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), seconds);
+      if (error != std::errc() || end != text->data() + text->size() || seconds < 0)
+        throw DeviceError("WEFT_WATCHDOG=" + *text + ": wanted seconds, 0 for never");
+    }
+    options.watchdog = std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 * seconds));
+  }
+  if (!options.machine) {
+    const auto text = variable("WEFT_MACHINE");
+    options.machine = text ? parse_machine(*text) : discover();
+  }
+  return options;
+}
+
+}  // namespace weft

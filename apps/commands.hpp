@@ -1,0 +1,16 @@
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace weft::apps {
+
+// Each adds one subcommand with its options and what it does. The callback throws for input that is
+// wrong; `main` turns that into one line and an exit code.
+void add_mlp_command(CLI::App& app);
+void add_overlap_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
+void add_topo_command(CLI::App& app);
+
+}  // namespace weft::apps

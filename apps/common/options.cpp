@@ -1,0 +1,30 @@
+#include "apps/common/options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "actors/runtime_options.hpp"
+#include "topology/discover.hpp"
+
+namespace weft::apps {
+
+void add_common_options(CLI::App& command, CommonOptions& options) {
+  command.add_option("--machine", options.machine,
+                     "run on this machine's topology instead of the live one, e.g. \"2 sockets x 8 "
+                     "cores, 2 gpus, nvlink\"; its GPUs are emulated");
+  command.add_option("--gpus", options.gpus, "auto, cuda, emulated:N or none (default: auto)");
+  command.add_option("--emulated", options.emulated,
+                     "how emulated GPUs behave, e.g. flops=1e12,launch=10us,link=12GB,memory=2GB");
+  command.add_option("--trace", options.trace, "write a Chrome/Perfetto trace to this file");
+  command.add_option("--json", options.json, "write results as JSON to this file, - for stdout");
+}
+
+RuntimeOptions to_runtime_options(const CommonOptions& options, bool record) {
+  RuntimeOptions made;
+  if (!options.machine.empty()) made.machine = parse_machine(options.machine);
+  if (!options.gpus.empty()) parse_gpus(options.gpus, made);
+  if (!options.emulated.empty()) made.emulated = parse_emulated_options(options.emulated);
+  made.trace = record || !options.trace.empty();
+  return made;
+}
+
+}  // namespace weft::apps

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "actors/runtime.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace weft::apps {
+
+/// What every command that runs ops takes: which machine, which engine, what to write.
+struct CommonOptions {
+  std::string machine;   ///< `--machine`: a description or file; empty: this machine
+  std::string gpus;      ///< `--gpus auto|cuda|emulated:N|none`; empty: `WEFT_GPUS` or auto
+  std::string emulated;  ///< `--emulated flops=1e12,link=12GB`; empty: `WEFT_EMULATED`
+  std::string trace;     ///< `--trace FILE`: Chrome/Perfetto JSON; empty: none
+  std::string json;      ///< `--json FILE`, `-` for standard output; empty: none
+};
+
+/// Adds the options to `command`; `options` outlives it.
+void add_common_options(CLI::App& command, CommonOptions& options);
+
+/// As runtime options; `record` switches the recorder on (always on with `--trace`). Throws
+/// `DeviceError` or `TopologyError` for values that are not understood.
+RuntimeOptions to_runtime_options(const CommonOptions& options, bool record);
+
+}  // namespace weft::apps
