@@ -17,7 +17,7 @@
 
 #include <caf/config.hpp>
 
-#if CAF_VERSION < 1800
+#if CAF_MAJOR_VERSION == 0
 
 #include <caf/actor_control_block.hpp>
 #include <caf/blocking_actor.hpp>
