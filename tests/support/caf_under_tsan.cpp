@@ -101,12 +101,13 @@ void intrusive_ptr_release_weak(actor_control_block* block) {
 
 }  // namespace caf
 
-// The insides of CAF's own scheduler, which nothing of ours waits for. Nothing of weft may stand
-// here, and no frame below a handler of an actor (caf::scheduler::worker, caf::scheduled_actor):
-// that would hide weft's races too.
+// The insides of CAF's own scheduler and logger, which nothing of ours waits for. Nothing of weft
+// may stand here, and no frame below a handler of an actor (caf::scheduler::worker,
+// caf::scheduled_actor): that would hide weft's races too.
 extern "C" const char* __tsan_default_suppressions() {
   return "race:caf::detail::double_ended_queue\n"
-         "race:caf::scheduler::coordinator\n";
+         "race:caf::scheduler::coordinator\n"
+         "race:std::_Hashtable<std::thread::id, std::pair<std::thread::id const, unsigned long>\n";
 }
 
 #endif
