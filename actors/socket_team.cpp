@@ -81,6 +81,7 @@ void SocketLane::execute(Op* op) {
   const KernelCode& code = *op->code;
   if (team_.lanes_.size() > 1) offer_rest(*op);
   Failure* failure = allocate_outputs(*op, team_.place_);
+  running_ = op;
   Tracer* const tracer = team_.fabric_.tracer;
   const std::int64_t traced = tracer ? tracer->now() : 0;
   const std::uint64_t start = ticks();
@@ -93,7 +94,7 @@ void SocketLane::execute(Op* op) {
   }
   note_duration(code, static_cast<double>(ticks() - start) * ns_per_tick());
   mailbox_.set_occupied(false);
-  if (tracer) tracer->ran(track_, *op, traced, tracer->now());
+  if (tracer) tracer->ran(track_, *op, traced, tracer->now(), failure != nullptr);
   settle(op, failure, *this);
 }
 
@@ -160,6 +161,7 @@ void SocketLane::share(std::size_t n, std::size_t grain, Range range) {
   const std::size_t parts = std::min<std::size_t>(4 * team_.lanes_.size(), (n + grain - 1) / grain);
   {
     std::lock_guard lock(shared_.lock);
+    shared_.op = running_;
     shared_.range = range;
     shared_.n = n;
     shared_.step = std::max(grain, (n + parts - 1) / parts);
@@ -199,7 +201,10 @@ bool SocketLane::help_neighbours() {
       if (!shared.open || shared.next.load(std::memory_order_relaxed) >= shared.n) continue;
       shared.helpers.fetch_add(1, std::memory_order_relaxed);
     }
+    Tracer* const tracer = team_.fabric_.tracer;
+    const std::int64_t traced = tracer ? tracer->now() : 0;
     work_on(shared);
+    if (tracer) tracer->ran(track_, *shared.op, traced, tracer->now());  // the op waits for helpers
     shared.helpers.fetch_sub(1, std::memory_order_release);
     return true;
   }

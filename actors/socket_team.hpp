@@ -43,6 +43,7 @@ class SocketLane final : public Body, public Cpu, public ReadySink {
   struct Shared {
     SpinLock lock;  // guards open, and helpers' arrival
     bool open = false;
+    const Op* op = nullptr;  // whose work it is
     Range range{};
     std::size_t n = 0, step = 1;
     std::atomic<std::size_t> next{0};
@@ -62,6 +63,7 @@ class SocketLane final : public Body, public Cpu, public ReadySink {
   ActorMailbox mailbox_;
   ReadyList local_;
   std::uint32_t track_ = 0;
+  const Op* running_ = nullptr;
   Shared shared_;
   std::atomic<bool> sharing_{false};
 };

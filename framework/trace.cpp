@@ -66,7 +66,8 @@ void Tracer::submitted(Fabric& fabric, Op& op, const DependencySet& needs) {
     if (need.producer->id) mine.causes.push_back({op.id, need.producer->id, need.order_only});
 }
 
-void Tracer::ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::int64_t end_ns) {
+void Tracer::ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::int64_t end_ns,
+                 bool failed) {
   Buffer& mine = buffer();
   if (mine.records.size() >= limit_) {
     ++mine.dropped;
@@ -74,8 +75,7 @@ void Tracer::ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::
   }
   const std::uint64_t bytes =
       op.code->is_copy ? static_cast<const CopyRange*>(const_cast<Op&>(op).scalars())->bytes : 0;
-  mine.records.push_back({op.id, op.code, start_ns, end_ns, bytes, track,
-                          op.failure.load(std::memory_order_relaxed) != nullptr});
+  mine.records.push_back({op.id, op.code, start_ns, end_ns, bytes, track, failed});
 }
 
 TraceData Tracer::collect() const {

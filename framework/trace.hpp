@@ -77,8 +77,10 @@ class Tracer {
 
   /// Gives `op` its id and notes who submitted it and what it waits for. In the submitting thread.
   void submitted(Fabric& fabric, Op& op, const DependencySet& needs);
-  /// Notes that `op` ran on `track`. In the thread that ran it, before the op settles.
-  void ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::int64_t end_ns);
+  /// Notes that `op` ran on `track`, or a part of it if several lanes share it. In the thread that
+  /// ran it, before the op settles.
+  void ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::int64_t end_ns,
+           bool failed = false);
 
   /// All records so far, spans by start time. While nothing is in flight.
   [[nodiscard]] TraceData collect() const;

@@ -80,7 +80,8 @@ void EmulatedLane::run(Op& op) {
       op.code->is_copy ? static_cast<std::int64_t>(static_cast<CopyRange*>(op.scalars())->bytes)
                        : 0;
   if (setup_.tracer)
-    setup_.tracer->ran(setup_.track, op, setup_.tracer->at(now), setup_.tracer->at(finished));
+    setup_.tracer->ran(setup_.track, op, setup_.tracer->at(now), setup_.tracer->at(finished),
+                       failure != nullptr);
   if (setup_.load && bytes > 0 && !failure) {
     const double seconds = std::chrono::duration<double>(finished - now).count();
     auto& rate = setup_.load->bytes_per_second;
