@@ -59,9 +59,10 @@ only_in 'boost/asio' '(^|[/_])(io|asio|disk|file|http|net|server|socket_io|stora
   "Asio only in files that do I/O (io, disk, file, http, net, server, storage in their name or folder)"
 one_file '(openblas/)?(cblas|openblas_config|f77blas|lapacke)\.h' '^(framework|actors)/.*blas[^/]*\.cpp$' \
   "OpenBLAS only in the one .cpp file that wraps it (*blas*.cpp)"
-only_in 'pugixml\.hpp' '^topology/.*\.cpp$' "pugixml only in topology's importers (.cpp)"
-never '(nlohmann/json\.hpp|CLI/|spdlog/)' '\.hpp$' \
-  "JSON, CLI11 and spdlog only in .cpp files: they are heavy"
+only_in 'pugixml\.hpp' '^topology/(.*\.cpp|[^/]*xml[^/]*)$' \
+  "pugixml only in topology's importers (.cpp, *xml*)"
+never '(nlohmann/json\.hpp|CLI/|spdlog/)' '^(topology|framework|actors|apps/common)/.*\.hpp$' \
+  "JSON, CLI11 and spdlog only in .cpp files of what others include: they are heavy (json_fwd.hpp)"
 
 never '(framework|actors|apps|tests|weft)/' '^topology/' "topology includes no layer above it"
 never '(actors|apps|tests|weft)/' '^framework/' "framework includes topology only"
