@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "framework/failure.hpp"
 
@@ -72,8 +73,8 @@ struct Op {
   std::uint16_t arg_count = 0;
   std::uint16_t wait_count = 0;  // producers kept for device-side waits
   Domain domain = Domain::Host;
-  bool has_heir = false;   // a follower already prefers the same lane
-  std::uint32_t lane = 0;  // lane it was issued on
+  std::atomic<bool> has_heir{false};  // a follower already prefers the same lane
+  std::uint32_t lane = 0;             // lane it was issued on
 
   Edge* edges() { return reinterpret_cast<Edge*>(this + 1); }
   ArgSlot* args() { return reinterpret_cast<ArgSlot*>(edges() + edge_count); }
@@ -147,6 +148,10 @@ ReadySink& send_submitted();
 /// Gives up one of `op`'s pending counts; the last one makes it ready (or settles it as failed, if
 /// a producer failed). Any thread.
 void satisfy(Op* op, ReadySink& sink);
+
+/// Connects `op`, just made and published, with one edge per producer, to ops it must run behind
+/// whatever becomes of them, and gives up its own count.
+void wait_for_all(Op* op, std::span<Op* const> producers);
 
 /// Closes the issued list: `op` has its place on a lane, device-side followers may be launched.
 /// Called once, by the owner, before `settle`; an op that never was issued may skip it.
