@@ -240,6 +240,8 @@ class Expansion {
     // Followers may be launched once every step has its place on a lane, not before: a follower in
     // front of a step on one lane would wait for what waits behind it.
     acquire(&whole_);
+    if (fabric_.tracer)
+      for (const Op* op : made_) fabric_.tracer->made_part(whole_, *op);
     Op* launched = join(announce);
     Op* ended = join(end);
     std::uint32_t ready_launched = 0, ready_ended = 0;
