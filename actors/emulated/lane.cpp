@@ -143,7 +143,7 @@ void EmulatedLane::copy(Op& op, Time start, Time& end) {
   const bool timed = setup_.wires && setup_.wires->is_timed(range.segment->hops);
   for (std::size_t done = 0; done < range.bytes; done += kPiece) {
     const std::size_t piece = std::min(kPiece, range.bytes - done);
-    std::memcpy(to + range.offset + done, from + range.offset + done, piece);
+    std::memcpy(to + range.to_offset + done, from + range.offset + done, piece);
     if (!timed) continue;
     end = setup_.wires->pass(range.segment->hops, piece, std::max(start, end));
     // One piece ahead at most: others get their turn on the shared hops.
