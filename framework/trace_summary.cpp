@@ -121,6 +121,23 @@ std::string percent(double share) {
 
 }  // namespace
 
+TraceData between(const TraceData& data, std::int64_t from_ns, std::int64_t to_ns) {
+  TraceData part;
+  part.tracks = data.tracks;
+  part.causes = data.causes;
+  part.dropped = data.dropped;
+  for (const auto& span : data.spans) {
+    if (span.end_ns <= from_ns || span.start_ns >= to_ns) continue;
+    part.spans.push_back(span);
+    part.spans.back().start_ns = std::max(span.start_ns, from_ns);
+    part.spans.back().end_ns = std::min(span.end_ns, to_ns);
+  }
+  for (const auto& submission : data.submissions)
+    if (submission.at_ns >= from_ns && submission.at_ns < to_ns)
+      part.submissions.push_back(submission);
+  return part;
+}
+
 TraceSummary summarise(const TraceData& data) {
   TraceSummary summary;
   if (data.spans.empty()) return summary;

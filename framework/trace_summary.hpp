@@ -51,6 +51,10 @@ struct TraceSummary {
   std::uint64_t ops = 0, failed = 0;
 };
 
+/// What ran from `from_ns` to `to_ns` on the recording's clock; spans that reach beyond are cut.
+/// The causes stay, submissions outside go.
+[[nodiscard]] TraceData between(const TraceData& data, std::int64_t from_ns, std::int64_t to_ns);
+
 /// Pure; any order of spans. An op with spans on several lanes counts once, from its first start to
 /// its last end.
 [[nodiscard]] TraceSummary summarise(const TraceData& data);

@@ -99,5 +99,19 @@ TEST_CASE("an op that several cores share counts once", "[trace]") {
   CHECK(summary.actors[0].load == Approx(7.0 / 8));
 }
 
+TEST_CASE("a part of a recording holds what ran then", "[trace]") {
+  TraceData data = machine();
+  kernel(data, 1, 1, 0, 4);
+  kernel(data, 2, 1, 5, 9);
+  kernel(data, 3, 1, 9, 12);
+  data.submissions = {{1, 5, 0}, {2, 5, 4 * kMs}, {3, 5, 8 * kMs}};
+  const TraceData part = between(data, 3 * kMs, 8 * kMs);
+  REQUIRE(part.spans.size() == 2);
+  CHECK(summarise(part).wall_seconds == Approx(0.005));
+  CHECK(summarise(part).compute_seconds == Approx(0.004));
+  REQUIRE(part.submissions.size() == 1);
+  CHECK(part.submissions[0].op == 2);
+}
+
 }  // namespace
 }  // namespace weft
