@@ -27,7 +27,7 @@ template <class T>
 
 // Opens it as it will be opened at the end, beside what may be there already.
 void check_writable(const char* option, const std::string& file) {
-  if (file.empty() || file == "-") return;
+  if (file.empty()) return;
   std::error_code ignored;
   if (fs::is_directory(file, ignored))
     refuse(option, file, "is a folder; give the name of a file in it");
@@ -102,8 +102,6 @@ void check(const Options& options) {
   if (options.momentum && !(*options.momentum >= 0 && *options.momentum < 1))
     refuse("--momentum", *options.momentum, "wanted a number from 0 to below 1");
   check_writable("--save", options.save);
-  check_writable("--trace", options.common.trace);
-  check_writable("--json", options.common.json);
 }
 
 Hyper hyper_of(const Options& options, const Dataset& data, const Checkpoint* checkpoint) {

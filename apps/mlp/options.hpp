@@ -37,8 +37,8 @@ struct Options {
 /// Adds them to the subcommand; `options` outlives it.
 void add_options(CLI::App& command, Options& options);
 
-/// Everything that can be said without data and devices, files that could not be written at the end
-/// included. Throws `OptionError`.
+/// Everything that can be said without data and devices, a `--save` file that could not be written
+/// later included. Throws `OptionError`.
 void check(const Options& options);
 
 /// The options with what the data set and the checkpoint (null: none) say. Throws `OptionError`
