@@ -140,7 +140,9 @@ double lay_out_fabric(const Machine& machine, const std::set<Node>& nodes, Pictu
     bar.ends.assign(ends.begin(), ends.end());
     bar.label =
         std::string(to_string(bar.link->kind)) + " between every two: " + rate_text(*bar.link);
-    if (bar.link->width) bar.label += ", " + std::to_string(bar.link->width) + (bar.link->width == 1 ? " link" : " links");
+    if (bar.link->width)
+      bar.label +=
+          ", " + std::to_string(bar.link->width) + (bar.link->width == 1 ? " link" : " links");
     add_bar(std::move(bar));
   }
   if (!bar_right.empty()) bottom += 30 + kBarStep * static_cast<double>(bar_right.size());
