@@ -9,13 +9,13 @@
 namespace weft {
 namespace {
 
-constexpr double kMargin = 24, kGap = 10, kTitle = 64;
+constexpr double kGap = 10;
 constexpr double kGpuWidth = 104, kGpuHeight = 62;
 constexpr double kChipWidth = 96, kChipHeight = 22;
 constexpr double kHubWidth = 92, kHubHeight = 22, kHubStep = 62;
 constexpr double kPlaceHeight = 86, kPlaceGap = 92, kPlaceWidth = 250, kSmallPlaceWidth = 170;
 constexpr double kBarHeight = 22, kBarStep = 34;
-constexpr std::size_t kChipsInColumn = 3, kMostHosts = 4, kPlacesInRow = 8;
+constexpr std::size_t kChipsInColumn = 3, kPlacesInRow = 8;
 
 class HostLayout {
  public:
