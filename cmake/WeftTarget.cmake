@@ -23,6 +23,11 @@ if(WEFT_SANITIZE)
   endif()
 endif()
 
+if(WEFT_FUZZ)
+  # Coverage for libFuzzer in all code; only the fuzz targets have its main().
+  target_compile_options(weft_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 find_program(CCACHE ccache)
 if(CCACHE AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
