@@ -3,6 +3,7 @@
 #include <cstring>
 #include <thread>
 
+#include "actors/collective.hpp"
 #include "actors/runtime_parts.hpp"
 #include "actors/then.hpp"
 #include "framework/admit.hpp"
@@ -121,6 +122,13 @@ TensorHandle Runtime::copy_in(std::span<const std::byte> bytes, const Shape& sha
   if (!replica->data) throw DeviceError("from_host: " + out_of_memory(pool, wanted));
   std::memcpy(replica->data, bytes.data(), wanted);
   return handle;
+}
+
+Collective Runtime::collective(const std::vector<Device>& devices) const {
+  for (const Device& device : devices)
+    if (&device.fabric() != parts_->fabric)
+      throw UsageError("collective: " + device.name() + " belongs to another runtime");
+  return {*parts_->fabric, parts_->collectives->mailbox(), devices};
 }
 
 void Runtime::wait_idle() const {

@@ -140,6 +140,9 @@ void Runtime::Parts::start() {
       run_on_thread({&lane}, {&lane.mailbox()}, "link" + std::to_string(l) + (d ? "<" : ">"), -1);
     }
   }
+  fabric->link_admissions.push_back(std::make_unique<Admission>(options.admission));
+  collectives = std::make_unique<CollectiveActor>(*fabric, fabric->link_admissions.back().get());
+  run_on_thread({collectives.get()}, {&collectives->mailbox()}, "collectives", -1);
   future_actor = spawn_future_actor(*system);
   if (options.watchdog->count() == 0) return;
   watched->fabric = fabric;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "actors/caf_shim.hpp"
+#include "actors/collective_actor.hpp"
 #include "actors/emulated/engine.hpp"
 #include "actors/emulated/wires.hpp"
 #include "actors/gpu_actor.hpp"
@@ -34,6 +35,7 @@ struct Runtime::Parts {
   std::vector<std::unique_ptr<EmulatedEngine>> engines;
   std::vector<std::unique_ptr<GpuActor>> gpus;
   std::vector<std::unique_ptr<LinkActor>> links;  // null where a link has no actor
+  std::unique_ptr<CollectiveActor> collectives;
   std::vector<std::unique_ptr<PinnedActor>> threads;
   caf::actor future_actor, watchdog;
 

@@ -123,7 +123,7 @@ Op* CallBuilder::build(Failure* doomed) {
   needs.add(fabric_.last_serial, true, true);
 
   Place& place = *call_.place;
-  const Domain domain = doomed ? Domain::Host : place.domain;
+  const Domain domain = doomed ? Domain::Host : call_.domain.value_or(place.domain);
   const KernelCode& code = **call_.code;
   Op* op = make_op(&code, needs.size(), arguments_.size(), count_waits(needs, domain),
                    call_.scalar_bytes);
@@ -153,7 +153,7 @@ Op* CallBuilder::build(Failure* doomed) {
       add_reader(tensor, op);
   }
   remember_serial(fabric_, op);
-  satisfy(op, send_to_owner());
+  satisfy(op, send_submitted());
   return op;
 }
 

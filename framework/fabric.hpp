@@ -63,9 +63,9 @@ struct Fabric {
   std::vector<std::unique_ptr<MemoryPool>> memories;
   std::vector<Path> paths;  ///< from memory * memories.size() + to memory
   std::vector<std::unique_ptr<LinkLoad>> loads;
-  std::vector<std::unique_ptr<Admission>> link_admissions;
-  std::uint32_t runtime_number = 0;  ///< unique in the process, never 0
-  Tracer* tracer = nullptr;          ///< null: tracing is off
+  std::vector<std::unique_ptr<Admission>> link_admissions;  ///< of links and collectives
+  std::uint32_t runtime_number = 0;                         ///< unique in the process, never 0
+  Tracer* tracer = nullptr;                                 ///< null: tracing is off
   std::atomic<std::uint64_t> next_op{1};
 
   bool serial = false;  ///< `WEFT_SERIAL=1`: every op waits for the one before

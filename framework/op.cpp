@@ -37,6 +37,10 @@ struct SendToOwner final : ReadySink {
   void ready(Op* op) override { op->owner->push(op); }
 };
 
+struct SendSubmitted final : ReadySink {
+  void ready(Op* op) override { op->owner->push_submitted(op); }
+};
+
 void fail_from(Op* op, Failure* cause) {
   Failure* failure = Failure::dependent(cause, op->code->name);
   Failure* expected = nullptr;
@@ -107,6 +111,7 @@ void close_list(std::atomic<Edge*>& list, Failure* failure, ReadySink& sink) {
   Edge* oldest_first = nullptr;
   while (edge) {
     Edge* next = edge->next;
+    __builtin_prefetch(reinterpret_cast<void*>(edge->successor & ~std::uintptr_t{1}), 1);
     edge->next = oldest_first;
     oldest_first = edge;
     edge = next;
@@ -135,6 +140,11 @@ void finish(Op* op, ReadySink& sink) {
 }
 
 }  // namespace
+
+ReadySink& send_submitted() {
+  static SendSubmitted sink;
+  return sink;
+}
 
 ReadySink& send_to_owner() {
   static SendToOwner sink;

@@ -81,6 +81,12 @@ struct Op {
   Op** waits() { return reinterpret_cast<Op**>(args() + arg_count); }
   void* scalars() { return waits() + wait_count; }
 
+  /// Fetches the block ahead of its use by another core than the one that made it.
+  void prefetch() const {
+    for (std::size_t line = 0; line < 3; ++line)
+      __builtin_prefetch(reinterpret_cast<const char*>(this) + 64 * line, 1);
+  }
+
   static Edge* closed() { return reinterpret_cast<Edge*>(std::uintptr_t{1}); }
   [[nodiscard]] bool is_settled() const {
     return done_list.load(std::memory_order_acquire) == closed();
@@ -136,6 +142,8 @@ class ReadySink {
 
 /// Sends every ready op to its owner's mailbox. For threads that own none.
 ReadySink& send_to_owner();
+/// The same for an op that is being submitted.
+ReadySink& send_submitted();
 
 /// Gives up one of `op`'s pending counts; the last one makes it ready (or settles it as failed, if
 /// a producer failed). Any thread.

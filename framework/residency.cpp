@@ -230,7 +230,8 @@ Replica* send_copies(Fabric& fabric, TensorState& tensor, const Source& source, 
       needs.add(fabric.last_serial, true, true);
       const std::size_t offset = c * chunk;
       made.push_back(send_chunk(fabric, tensor, segment, from, to,
-                                {offset, std::min(chunk, bytes - offset), &segment}, needs));
+                                {offset, std::min(chunk, bytes - offset), &segment, offset},
+                                needs));
     }
     before.clear();
     for (std::uint32_t c = first; c < made.size(); ++c) before.push_back(made[c]);

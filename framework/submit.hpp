@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "framework/fabric.hpp"
@@ -31,7 +32,8 @@ struct Call {
   /// Constructs the scalar arguments in the op; `context` is the caller's.
   void (*write_scalars)(void* where, void* context) = nullptr;
   void* context = nullptr;
-  Mailbox* owner = nullptr;  ///< not null: this actor runs it, not a lane of the place
+  Mailbox* owner = nullptr;      ///< not null: this actor runs it, not a lane of the place
+  std::optional<Domain> domain;  ///< how the owner waits; default: as the place does
 };
 
 /// Works out in the caller what the op must wait for and which replica is missing where, sends the
@@ -51,8 +53,9 @@ Op* submit_transfer(Fabric& fabric, TensorState* source, TensorState* target, st
 
 /// What a copy op carries as its scalars.
 struct CopyRange {
-  std::size_t offset = 0, bytes = 0;
+  std::size_t offset = 0, bytes = 0;  ///< in the source replica
   const Segment* segment = nullptr;
+  std::size_t to_offset = 0;  ///< in the target replica
 };
 
 /// The kernel of copies over links.

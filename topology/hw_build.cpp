@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "topology/rates.hpp"
+#include "topology/reach.hpp"
 
 namespace weft {
 
@@ -30,15 +31,19 @@ std::vector<std::uint32_t> HwBuild::places_near(std::uint32_t object) {
     Hub hub;
     hub.kind = HubKind::Package;
     hub.name = tree.objects[*package].info("CPUModel");
+    hub.host = tree.objects[*package].host;
     const HubId id{static_cast<std::uint32_t>(machine.hubs.size())};
     machine.hubs.push_back(std::move(hub));
     const auto place = static_cast<std::uint32_t>(places.size());
     places.push_back(id);
+    hosts.push_back(tree.objects[*package].host);
     place_of[*package] = place;
     node_of[*package] = id;
-    warn("package_without_cores", to_string(Node(id)) +
-                                      " is a package with memory or devices and no hardware thread "
-                                      "that may be used");
+    if (tree.needs_pus)
+      warn("package_without_cores",
+           to_string(Node(id)) +
+               " is a package with memory or devices and no hardware thread "
+               "that may be used");
     return {place};
   }
   const HwObject& local = tree.objects[locality(object)];
@@ -188,6 +193,7 @@ void add_sockets(HwBuild& build) {
     const SocketId id{static_cast<std::uint32_t>(build.machine.sockets.size())};
     build.machine.sockets.push_back(std::move(socket));
     build.places.push_back(id);
+    build.hosts.push_back(object.host);
     build.place_of[i] = place;
     build.node_of[i] = id;
   }
@@ -199,6 +205,7 @@ void add_sockets(HwBuild& build) {
     const SocketId id{static_cast<std::uint32_t>(build.machine.sockets.size())};
     build.machine.sockets.emplace_back();
     build.places.push_back(id);
+    build.hosts.push_back(0);
     build.warn("cores_outside_package", std::to_string(outside) +
                                             " hardware threads belong to no package; they form " +
                                             to_string(Node(id)));
@@ -209,7 +216,7 @@ void add_sockets(HwBuild& build) {
 }
 
 Machine build_machine(const HwTree& tree, const std::string& source) {
-  if (tree.pus.empty())
+  if (tree.pus.empty() && tree.needs_pus)
     throw TopologyError(source + ": no hardware thread that may be used; expected at least one PU");
   HwBuild build(tree);
   build.machine.source = source;
@@ -219,6 +226,7 @@ Machine build_machine(const HwTree& tree, const std::string& source) {
   add_devices(build);
   add_socket_links(build);
   add_fabric(build);
+  warn_unreachable(build.machine);
   return std::move(build.machine);
 }
 

@@ -24,6 +24,7 @@ struct HwBuild {
   const HwTree& tree;
   Machine machine;
   std::vector<Node> places;
+  std::vector<std::uint32_t> hosts;                           ///< parallel to `places`
   std::vector<std::uint32_t> place_of_pu;                     ///< parallel to `tree.pus`
   std::unordered_map<std::uint32_t, std::uint32_t> place_of;  ///< package object to place
   std::unordered_map<std::uint32_t, Node> node_of;            ///< objects that matrices can name
@@ -59,6 +60,7 @@ struct FoundGpu {
   bool shares_host_memory = false;
   std::vector<std::uint32_t> objects;  ///< PCI function and os-devices that mean this GPU
   Node parent;                         ///< hub or socket it is joined to
+  std::int64_t order = 0;              ///< among those without a PCI address
   std::uint32_t chip = 0;              ///< equal for partitions of one function
   Link link;                           ///< without its end at the GPU
 };

@@ -42,6 +42,8 @@ class DeviceWalk {
   struct FoundNic {
     Nic nic;
     Link link;
+    double rate = 0;         ///< of its port
+    std::int64_t order = 0;  ///< among those without a PCI address
     std::vector<std::uint32_t> objects;
   };
 
@@ -71,6 +73,8 @@ class DeviceWalk {
   [[nodiscard]] PciRole role(std::uint32_t i) const {
     const HwObject& object = tree_.objects[i];
     if (object.subtype == "NVSwitch") return PciRole::NvSwitch;
+    if (object.subtype == "GPU") return PciRole::Gpu;
+    if (object.subtype == "NIC") return PciRole::Network;
     const PciRole role = pci_role(object.pci_class, object.pci_vendor, object.pci_device);
     if (role != PciRole::None) return role;
     for (const std::uint32_t os : os_devices(i, false)) {
@@ -93,11 +97,12 @@ class DeviceWalk {
       case PciRole::Gpu:
         return true;
       case PciRole::Network: {
-        // Virtual functions without a driver are no NICs, unless the source names none at all.
+        // Ethernet functions without a driver are virtual ones that nobody uses, unless the source
+        // names no network device at all; InfiniBand and Omni-Path adapters have no such.
         const auto devices = os_devices(i, true);
-        return !any_network_name_ || std::any_of(devices.begin(), devices.end(), [&](auto os) {
-          return is_network(tree_.objects[os]);
-        });
+        return !any_network_name_ || object.pci_class == 0x0207 || object.pci_class == 0x0208 ||
+               std::any_of(devices.begin(), devices.end(),
+                           [&](auto os) { return is_network(tree_.objects[os]); });
       }
       default: {
         const auto devices = os_devices(i, true);
@@ -111,13 +116,9 @@ class DeviceWalk {
     interest_.assign(tree_.objects.size(), 0);
     for (std::uint32_t i = static_cast<std::uint32_t>(tree_.objects.size()); i-- > 0;) {
       interest_[i] += is_endpoint(i);
-      if (tree_.objects[i].type == HwType::Pci && role(i) == PciRole::NvSwitch) add_nvswitch(i);
       if (i > 0) interest_[tree_.objects[i].parent] += interest_[i];
     }
-    std::reverse(nvswitches_.begin(), nvswitches_.end());
   }
-
-  void add_nvswitch(std::uint32_t i) { nvswitches_.push_back(i); }
 
   /// An I/O object that hangs from a package, a NUMA node, the machine …
   void top(std::uint32_t i) {
@@ -129,9 +130,9 @@ class DeviceWalk {
     }
     const Node bridge = host_bridge(i);
     if (object.type == HwType::Bridge && object.is_host_bridge)
-      tree_.each_child(i, [&](std::uint32_t c) { below(c, bridge, 1, 0, 0); });
+      tree_.each_child(i, [&](std::uint32_t c) { below(c, bridge, 0, 0); });
     else
-      below(i, bridge, 1, 0, 0);
+      below(i, bridge, 0, 0);
   }
 
   /// A new host bridge for the bridge object `i`, or the one shared by all that hangs directly from
@@ -148,6 +149,7 @@ class DeviceWalk {
     const auto places = build_.places_near(i);
     Hub& hub = build_.machine.hubs[id.value];
     hub.name = "host bridge";
+    if (!places.empty()) hub.host = build_.hosts[places.front()];
     hub.near = build_.memories_near(i);
     if (!is_own) bridge_of_[host] = id;
     const bool is_anywhere = build_.locality(i) == 0 && places.size() > 1;
@@ -172,14 +174,13 @@ class DeviceWalk {
   /// their speed is that of what is below, if that does not say. Bridges of even depth face up:
   /// their link is one more hop, which is part of a longer one where the switch joins only one
   /// thing.
-  void below(std::uint32_t i, Node parent, int depth, double port_speed, double chain_speed) {
+  void below(std::uint32_t i, Node parent, double port_speed, double chain_speed) {
     if (interest_[i] == 0) return;
     const HwObject& object = tree_.objects[i];
     if (object.type == HwType::Bridge) {
       std::uint32_t branches = 0;
       tree_.each_child(i, [&](std::uint32_t c) { branches += interest_[c] > 0; });
-      const bool faces_up = depth % 2 == 0;
-      if (faces_up) {
+      if (object.faces_up) {
         const double uplink =
             slower(chain_speed, object.link_speed > 0 ? object.link_speed : port_speed);
         chain_speed = uplink;
@@ -191,6 +192,7 @@ class DeviceWalk {
           const std::string_view name = object.info("PCIDevice");
           hub.name = name.empty() ? std::string() : trade_name(name);
           hub.near = build_.memories_near(i);
+          hub.host = build_.machine.hubs[parent.index].host;
           build_.machine.hubs.push_back(std::move(hub));
           Link link = pcie_link(uplink, rates::kPcieDefault);
           link.a = parent;
@@ -202,8 +204,7 @@ class DeviceWalk {
       } else {
         port_speed = object.link_speed;
       }
-      tree_.each_child(
-          i, [&](std::uint32_t c) { below(c, parent, depth + 1, port_speed, chain_speed); });
+      tree_.each_child(i, [&](std::uint32_t c) { below(c, parent, port_speed, chain_speed); });
     } else if (object.type == HwType::Pci) {
       function(i, parent, object.link_speed > 0 ? object.link_speed : port_speed, chain_speed);
     } else {
@@ -232,8 +233,10 @@ class DeviceWalk {
               tree_.objects[os].os_device == kind)
             found.nic.name = tree_.objects[os].name;
       if (found.nic.name.empty()) found.nic.name = to_string(object.pci);
-      found.nic.pci = object.pci;
+      for (const std::uint32_t os : found.objects) found.rate += tree_.objects[os].network_rate;
+      if (object.has_address) found.nic.pci = object.pci;
       found.nic.near = build_.memories_near(i);
+      found.order = object.os_index;
       found.link = pcie_link(speed, rates::kPcieDevice);
       found.link.a = parent;
       nics_.push_back(std::move(found));
@@ -255,6 +258,7 @@ class DeviceWalk {
       found.link = pcie_link(speed, rates::kPcieDevice);
       found.link.a = parent;
       found.objects = {i};
+      found.rate = object.network_rate;
       nics_.push_back(std::move(found));
     } else if (is_gpu_os_device(object) && !said_gpus_[tree_.objects[i].parent]) {
       const std::uint32_t host = object.parent;
@@ -303,7 +307,8 @@ class DeviceWalk {
 
   void add_nics() {
     std::stable_sort(nics_.begin(), nics_.end(), [](const FoundNic& a, const FoundNic& b) {
-      return a.nic.pci && b.nic.pci ? *a.nic.pci < *b.nic.pci : a.nic.pci && !b.nic.pci;
+      if (!a.nic.pci && !b.nic.pci) return a.order < b.order;
+      return a.nic.pci && b.nic.pci ? *a.nic.pci < *b.nic.pci : a.nic.pci.has_value();
     });
     for (FoundNic& found : nics_) {
       const NicId id{static_cast<std::uint32_t>(build_.machine.nics.size())};
@@ -312,13 +317,19 @@ class DeviceWalk {
       build_.machine.nics.push_back(std::move(found.nic));
       build_.machine.links.push_back(found.link);
     }
-    for (const std::uint32_t i : nvswitches_) {
-      Hub hub;
-      hub.kind = HubKind::NvSwitch;
-      hub.name = to_string(tree_.objects[i].pci);
-      hub.near = build_.memories_near(i);
-      build_.node_of[i] = HubId{static_cast<std::uint32_t>(build_.machine.hubs.size())};
-      build_.machine.hubs.push_back(std::move(hub));
+    // What the cables lead to, where the source states how fast they are.
+    std::optional<HubId> network;
+    for (std::uint32_t n = 0; n < nics_.size(); ++n) {
+      if (nics_[n].rate <= 0) continue;
+      if (!network) {
+        network = HubId{static_cast<std::uint32_t>(build_.machine.hubs.size())};
+        Hub hub;
+        hub.kind = HubKind::Network;
+        hub.name = "network";
+        build_.machine.hubs.push_back(std::move(hub));
+      }
+      build_.add_link(LinkKind::Network, NicId{n}, *network, nics_[n].rate, rates::kNetworkLatency,
+                      Provenance::Reported);
     }
   }
 
@@ -327,7 +338,6 @@ class DeviceWalk {
   bool any_network_name_ = false;
   bool said_locality_ = false;
   std::vector<std::uint32_t> interest_;  ///< endpoints at or below an object
-  std::vector<std::uint32_t> nvswitches_;
   std::map<std::uint32_t, Node> bridge_of_;
   std::map<std::uint32_t, bool> said_gpus_;
   std::vector<FoundGpu> gpus_;

@@ -73,7 +73,8 @@ std::vector<FoundGpu> gpus_of(const HwTree& tree, std::optional<std::uint32_t> f
     if (!function) continue;
     const HwObject& pci = tree.objects[*function];
     gpu.objects.push_back(*function);
-    gpu.gpu.pci = pci.pci;
+    gpu.order = pci.os_index;
+    if (pci.has_address) gpu.gpu.pci = pci.pci;
     if (const std::string vendor = gpu_vendor(pci.pci_vendor); !vendor.empty())
       gpu.gpu.vendor = vendor;
     const std::string_view device = pci.info("PCIDevice");
@@ -90,7 +91,8 @@ std::vector<FoundGpu> gpus_of(const HwTree& tree, std::optional<std::uint32_t> f
 void add_gpus(HwBuild& build, std::vector<FoundGpu> found) {
   Machine& machine = build.machine;
   std::stable_sort(found.begin(), found.end(), [](const FoundGpu& a, const FoundGpu& b) {
-    return a.gpu.pci && b.gpu.pci ? *a.gpu.pci < *b.gpu.pci : a.gpu.pci && !b.gpu.pci;
+    if (!a.gpu.pci && !b.gpu.pci) return a.order < b.order;
+    return a.gpu.pci && b.gpu.pci ? *a.gpu.pci < *b.gpu.pci : a.gpu.pci.has_value();
   });
 
   // GPU memories that the system shows as NUMA nodes: by PCI address where stated; else in the

@@ -103,17 +103,22 @@ class Converter {
   }
 
  private:
-  void convert(hwloc_obj_t from, std::uint32_t parent) {
+  void convert(hwloc_obj_t from, std::uint32_t parent, int bridges = 0) {
     const auto self = static_cast<std::uint32_t>(tree_.objects.size());
     index_[from] = self;
     tree_.objects.push_back(fields(from));
     tree_.objects[self].parent = parent;
+    // Below a host bridge ports face down and up in turn: root port, a switch's upper port, its
+    // lower port …
+    tree_.objects[self].faces_up =
+        from->type == HWLOC_OBJ_BRIDGE && bridges > 0 && bridges % 2 == 0;
+    if (from->type == HWLOC_OBJ_BRIDGE) ++bridges;
     for (hwloc_obj_t child = from->memory_first_child; child; child = child->next_sibling)
       convert(child, self);
     for (hwloc_obj_t child = from->first_child; child; child = child->next_sibling)
       convert(child, self);
     for (hwloc_obj_t child = from->io_first_child; child; child = child->next_sibling)
-      convert(child, self);
+      convert(child, self, bridges);
     tree_.objects[self].end = static_cast<std::uint32_t>(tree_.objects.size());
   }
 
@@ -250,7 +255,6 @@ std::string unused_reason(const Gpu& gpu) {
 Machine discover(const DiscoverOptions& options) {
   const TopologyHandle topology = load(options);
   HwTree tree;
-  tree.is_live = true;
   Converter(topology.get(), tree).run();
   Machine machine = build_machine(tree, "live");
   for (Gpu& gpu : machine.gpus) gpu.unused_reason = unused_reason(gpu);

@@ -18,6 +18,16 @@ bool has_processor(const HwTree& tree, std::string_view word) {
   });
 }
 
+/// Knights Landing and Mill: family 6, model 87 and 133, whatever early parts call themselves.
+bool has_xeon_phi(const HwTree& tree) {
+  return has_processor(tree, "Xeon Phi") ||
+         std::any_of(tree.objects.begin(), tree.objects.end(), [](const HwObject& object) {
+           const std::string_view model = object.info("CPUModelNumber");
+           return object.type == HwType::Package && object.info("CPUFamilyNumber") == "6" &&
+                  (model == "87" || model == "133");
+         });
+}
+
 MemoryKind kind_of(const HwTree& tree, const HwObject& node) {
   const std::string& subtype = node.subtype;
   if (contains(subtype, "GPU")) return MemoryKind::Gpu;
@@ -31,7 +41,7 @@ MemoryKind kind_of(const HwTree& tree, const HwObject& node) {
   if (!node.info("DAXDevice").empty()) return MemoryKind::Pmem;
   if (!node.info("PCIBusID").empty()) return MemoryKind::Gpu;
   // Older exports say nothing: tell by the processors that have such nodes.
-  if (node.has_no_cpus && has_processor(tree, "Xeon Phi")) return MemoryKind::Hbm;
+  if (node.has_no_cpus && has_xeon_phi(tree)) return MemoryKind::Hbm;
   if (node.has_no_cpus && node.os_index >= 64 && has_processor(tree, "POWER9"))
     return MemoryKind::Gpu;
   return MemoryKind::Dram;
@@ -137,6 +147,7 @@ void add_socket_links(HwBuild& build) {
   };
   for (std::size_t a = 0; a < build.places.size(); ++a)
     for (std::size_t b = a + 1; b < build.places.size(); ++b) {
+      if (build.hosts[a] != build.hosts[b]) continue;
       std::uint64_t distance = 0;
       for (const MemoryId from : memories_at(build.places[a]))
         for (const MemoryId to : memories_at(build.places[b])) {

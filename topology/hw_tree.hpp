@@ -43,10 +43,14 @@ struct HwObject {
   bool has_no_cpus = false;       ///< a NUMA node whose own cpuset is empty
   std::uint32_t cache_depth = 0;  ///< 1 to 5
   bool is_host_bridge = false;    ///< a bridge whose upstream side is the host
+  bool faces_up = false;  ///< a bridge that is a switch's upper port: its link is one more hop
   PciAddress pci;
+  bool has_address = true;  ///< false for a PCI function whose address the source hides
   std::uint16_t pci_class = 0, pci_vendor = 0, pci_device = 0;
   double link_speed = 0;  ///< bytes per second after line coding; 0 if unknown
   HwOsDevice os_device = HwOsDevice::Block;
+  double network_rate = 0;  ///< of a network device, bytes per second; 0 if unknown
+  std::uint32_t host = 0;   ///< of a package: which host of several
   std::vector<std::pair<std::string, std::string>> infos;
 
   /// The value of an info; empty if there is none of that name.
@@ -58,6 +62,15 @@ struct HwMatrix {
   std::string name;
   std::vector<std::uint32_t> objects;
   std::vector<std::uint64_t> values;  ///< `objects.size()` squared, row by row: from row to column
+};
+
+/// A link of a fabric between GPUs, switches and packages.
+struct HwLink {
+  LinkKind kind = LinkKind::Nvlink;
+  std::uint32_t a = 0, b = 0;  ///< objects
+  double there = 0, back = 0;  ///< bytes per second
+  std::uint32_t width = 0;     ///< number of links bonded; 0 if it is to be told from the rate
+  Provenance provenance = Provenance::Reported;
 };
 
 /// A set of equal processors of a hybrid machine.
@@ -81,10 +94,11 @@ struct HwTree {
   std::vector<HwObject> objects;
   std::vector<std::uint32_t> pus;  ///< objects of type `Pu` that may be used, in preorder
   std::vector<HwMatrix> matrices;
+  std::vector<HwLink> links;  ///< beside those the matrices tell
   std::vector<HwCpuKind> cpu_kinds;
   std::vector<HwBandwidth> bandwidths;
   std::vector<Warning> warnings;
-  bool is_live = false;
+  bool needs_pus = true;  ///< false for sources that may not know a single hardware thread
 
   /// Calls `use(child)` for each child of `object`.
   template <class Use>
@@ -107,8 +121,10 @@ struct HwTree {
 /// thread.
 Machine build_machine(const HwTree& tree, const std::string& source);
 
-/// Reads an hwloc XML export, version 1 or 2. `name` names the source in errors. Throws
-/// `TopologyError` that says where the text is wrong and what was expected.
-HwTree read_hwloc_xml(std::string_view text, const std::string& name);
+/// Readers. `name` names the source in errors; a text that is no such file throws `TopologyError`
+/// that says where it is wrong and what was expected.
+HwTree read_hwloc_xml(std::string_view text, const std::string& name);  ///< version 1 and 2
+HwTree read_nccl_xml(std::string_view text, const std::string& name);   ///< NCCL and RCCL
+HwTree read_smi_text(std::string_view text, const std::string& name);   ///< `nvidia-smi topo -m`
 
 }  // namespace weft

@@ -86,6 +86,46 @@ std::string gpu_vendor(std::uint16_t vendor) {
   }
 }
 
+std::string gpu_name(std::uint16_t vendor, std::uint16_t device) {
+  static constexpr struct {
+    std::uint16_t vendor, device;
+    const char* name;
+  } kNames[] = {{kNvidia, 0x1024, "Tesla K40c"},
+                {kNvidia, 0x1b38, "Tesla P40"},
+                {kNvidia, 0x15f8, "Tesla P100 PCIe"},
+                {kNvidia, 0x15f9, "Tesla P100 SXM2"},
+                {kNvidia, 0x1db1, "V100 SXM2 16GB"},
+                {kNvidia, 0x1db4, "V100 PCIe 16GB"},
+                {kNvidia, 0x1db5, "V100 SXM2 32GB"},
+                {kNvidia, 0x1db6, "V100 PCIe 32GB"},
+                {kNvidia, 0x1db8, "V100 SXM3 32GB"},
+                {kNvidia, 0x1eb8, "Tesla T4"},
+                {kNvidia, 0x20b0, "A100 SXM4 40GB"},
+                {kNvidia, 0x20b2, "A100 SXM4 80GB"},
+                {kNvidia, 0x20b5, "A100 PCIe 80GB"},
+                {kNvidia, 0x20f1, "A100 PCIe 40GB"},
+                {kNvidia, 0x2204, "RTX 3090"},
+                {kNvidia, 0x2237, "A10G"},
+                {kNvidia, 0x2324, "H800 SXM5 80GB"},
+                {kNvidia, 0x2330, "H100 SXM5 80GB"},
+                {kNvidia, 0x2331, "H100 PCIe 80GB"},
+                {kNvidia, 0x2335, "H200 SXM 141GB"},
+                {kNvidia, 0x2342, "GH200 96GB"},
+                {kNvidia, 0x2684, "RTX 4090"},
+                {kNvidia, 0x2901, "B200 180GB"},
+                {kAmd, 0x66a1, "Vega 20"},
+                {kAmd, 0x738c, "MI100"},
+                {kAmd, 0x7408, "MI250X"},
+                {kAmd, 0x740c, "MI250X"},
+                {kAmd, 0x740f, "MI210"},
+                {kAmd, 0x74a0, "MI300A"},
+                {kAmd, 0x74a1, "MI300X"},
+                {kAmd, 0x74a5, "MI325X"}};
+  for (const auto& known : kNames)
+    if (known.vendor == vendor && known.device == device) return known.name;
+  return {};
+}
+
 std::size_t gpu_memory_of(std::string_view model) {
   constexpr std::size_t kGiB = std::size_t{1} << 30;
   for (std::size_t at = model.find("GB"); at != std::string_view::npos;

@@ -21,6 +21,9 @@ bool shares_host_memory(std::uint16_t vendor, std::uint16_t device, std::string_
 /// `NVIDIA`, `AMD`, `Intel`; empty for others.
 std::string gpu_vendor(std::uint16_t vendor);
 
+/// The name of some well-known accelerators by PCI numbers (pci.ids); empty for others.
+std::string gpu_name(std::uint16_t vendor, std::uint16_t device);
+
 /// Memory a model is sold with, read from its name (`A100-SXM4-80GB`, `[H200 SXM 141GB]`) or from a
 /// short list of models that come in one size. 0 if it cannot be told.
 std::size_t gpu_memory_of(std::string_view model);

@@ -44,4 +44,18 @@ double nvlink(std::uint32_t generation) {
   return generation < std::size(kRate) ? kRate[generation] : 0;
 }
 
+double pcie_coded(std::uint32_t generation) {
+  return generation < std::size(kLane) ? kLane[generation] : 0;
+}
+
+double xgmi(std::string_view model) {
+  // AMD data sheets: MI300 links carry 64 GB/s each way, MI250X 50 GB/s, MI100 46 GB/s.
+  const auto has = [&](std::string_view part) {
+    return model.find(part) != std::string_view::npos;
+  };
+  if (has("MI300") || has("gfx94")) return 64e9;
+  if (has("MI100") || has("gfx908")) return 46e9;
+  return kXgmiLink;
+}
+
 }  // namespace weft::rates

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace weft {
 
@@ -15,6 +16,9 @@ namespace rates {
 /// header, framing and checksum. `generation` 1 to 6, `width` 1 to 32; 0 where either is out of
 /// range.
 double pcie(std::uint32_t generation, std::uint32_t width);
+
+/// One lane of a generation, bytes per second after line coding; 0 where out of range.
+double pcie_coded(std::uint32_t generation);
 
 /// Rate of one PCIe link from the sum of its lanes' raw signalling rate, as hwloc reports it: bytes
 /// per second after coding, before packet headers. Returns the payload rate.
@@ -29,6 +33,9 @@ PcieShape pcie_shape(double coded_bytes_per_second);
 
 /// One NVLink of a generation (1 to 5), one direction; 0 where unknown.
 double nvlink(std::uint32_t generation);
+
+/// One xGMI link of an AMD GPU, by its name or `gfx` number, one direction.
+double xgmi(std::string_view model);
 
 inline constexpr double kPcieDefault = 25e9;    ///< PCIe 4.0 x16 payload
 inline constexpr double kPcieDevice = 12.5e9;   ///< PCIe 3.0 x16 or 4.0 x8: NICs and the like

@@ -42,9 +42,10 @@ struct Route {
 ///
 /// A GPU and the memory it names (`Gpu::memory`) are one place: no link joins them, a route to one
 /// is a route to the other, and a route between them has no hop. The same holds for a disk and its
-/// memory. Network links are used only where no route stays inside the host. A direction whose rate
-/// is 0 is out of order and never used. Where every link is as fast one way as the other, the route
-/// back is the route there reversed.
+/// memory. A GPU that works in a host memory (an APU) stands at that memory, which may be passed.
+/// Network links are used only where no route stays inside the host. A direction whose rate is 0 is
+/// out of order and never used. Where every link is as fast one way as the other, the route back is
+/// the route there reversed.
 ///
 /// Builds the graph at every call: for more than a few routes use `RouteFinder`. Throws
 /// `std::out_of_range` if a node is not of this machine.

@@ -54,7 +54,7 @@ void wait_until(Clock::time_point time) {
 }
 
 bool EmulatedLane::run_some() {
-  Op* op = queue_.take_all();
+  Op* op = queue_.take_ready();
   if (!op) return false;
   while (op) {
     Op* next = op->next;
@@ -80,7 +80,8 @@ void EmulatedLane::run(Op& op) {
       op.code->is_copy ? static_cast<std::int64_t>(static_cast<CopyRange*>(op.scalars())->bytes)
                        : 0;
   if (setup_.tracer)
-    setup_.tracer->ran(setup_.track, op, setup_.tracer->at(now), setup_.tracer->at(finished));
+    setup_.tracer->ran(setup_.track, op, setup_.tracer->at(now), setup_.tracer->at(finished),
+                       failure != nullptr);
   if (setup_.load && bytes > 0 && !failure) {
     const double seconds = std::chrono::duration<double>(finished - now).count();
     auto& rate = setup_.load->bytes_per_second;
@@ -143,7 +144,7 @@ void EmulatedLane::copy(Op& op, Time start, Time& end) {
   const bool timed = setup_.wires && setup_.wires->is_timed(range.segment->hops);
   for (std::size_t done = 0; done < range.bytes; done += kPiece) {
     const std::size_t piece = std::min(kPiece, range.bytes - done);
-    std::memcpy(to + range.offset + done, from + range.offset + done, piece);
+    std::memcpy(to + range.to_offset + done, from + range.offset + done, piece);
     if (!timed) continue;
     end = setup_.wires->pass(range.segment->hops, piece, std::max(start, end));
     // One piece ahead at most: others get their turn on the shared hops.

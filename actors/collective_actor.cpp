@@ -1,0 +1,297 @@
+#include "actors/collective_actor.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "framework/kernel_code.hpp"
+#include "framework/memory_pool.hpp"
+#include "framework/residency.hpp"
+#include "framework/submit.hpp"
+#include "framework/tagged.hpp"
+#include "framework/trace.hpp"
+
+namespace weft {
+namespace {
+
+// A sum or a copy within one member's memory, run by its device. Arguments: into, from.
+struct LocalStep {
+  std::size_t into_offset = 0, from_offset = 0, bytes = 0;
+  std::size_t element_bytes = 1;
+  void (*sum)(void* into, const void* from, std::size_t count) = nullptr;  // null: copy
+};
+
+void run_local_step(Cpu&, Op& op) {
+  const auto& step = *static_cast<const LocalStep*>(op.scalars());
+  if (step.bytes == 0) return;
+  char* into = static_cast<char*>(op.args()[0].replica()->data) + step.into_offset;
+  const char* from = static_cast<const char*>(op.args()[1].replica()->data) + step.from_offset;
+  if (step.sum)
+    step.sum(into, from, step.bytes / step.element_bytes);
+  else
+    std::memcpy(into, from, step.bytes);
+}
+
+const KernelCode& local_code() {
+  static const KernelCode& code = []() -> const KernelCode& {
+    auto* made = new KernelCode;
+    made->name = "collective_step";
+    made->cpu = run_local_step;
+    made->typical_ns = 1000;
+    return *made;
+  }();
+  return code;
+}
+
+// Ends the collective op once every step has settled, or tells its followers that every step is
+// launched.
+void end_collective(Op& join) {
+  Op* whole = *static_cast<Op**>(join.scalars());
+  Failure* cause = join.failure.load(std::memory_order_acquire);
+  settle(whole, cause ? Failure::dependent(cause, whole->code->name) : nullptr, send_to_owner());
+}
+void announce_collective(Op& join) {
+  Op* whole = *static_cast<Op**>(join.scalars());
+  mark_issued(whole, send_to_owner());
+  release(whole);
+}
+
+const KernelCode& join_code(const char* name, void (*run)(Op&)) {
+  auto* made = new KernelCode;
+  made->name = name;
+  made->inline_run = run;
+  return *made;
+}
+
+// Takes one collective op apart.
+class Expansion {
+ public:
+  Expansion(Fabric& fabric, Op& whole)
+      : fabric_(fabric), whole_(whole), call_(*static_cast<CollectiveCall*>(whole.scalars())) {}
+  ~Expansion() {
+    for (Op* op : made_) release(op);
+  }
+  Expansion(const Expansion&) = delete;
+  Expansion& operator=(const Expansion&) = delete;
+
+  void run() {
+    for (const CollectiveStep& step : call_.plan->steps) {
+      if (step.kind == CollectiveStep::Kind::Add || step.from.member == step.to.member)
+        local(step);
+      else
+        send(step);
+    }
+    finish();
+  }
+
+ private:
+  struct Touch {
+    Op* writer = nullptr;
+    std::vector<Op*> readers;
+  };
+  using Key = std::tuple<const Replica*, std::uint32_t>;  // a buffer and a region
+
+  [[nodiscard]] std::uint32_t members() const { return call_.plan->members; }
+  [[nodiscard]] std::uint32_t memory_of(std::uint32_t member) const {
+    return (*call_.members)[member]->memory;
+  }
+
+  Replica* buffer(CollectiveBuffer buffer) {
+    if (buffer.slot == CollectiveBuffer::kData) return whole_.args()[buffer.member].replica();
+    if (buffer.slot == CollectiveBuffer::kResult)
+      return whole_.args()[members() + buffer.member].replica();
+    return temporary(buffer.member * 64 + buffer.slot, memory_of(buffer.member));
+  }
+
+  // As large as the whole data of one member, so that regions have the same offset everywhere.
+  Replica* temporary(std::uint32_t key, std::uint32_t memory) {
+    Replica*& replica = temporaries_[key];
+    if (replica) return replica;
+    replica = new Replica;
+    replica->tensor = whole_.args()[0].replica()->tensor;
+    replica->pool = fabric_.memories[memory].get();
+    replica->bytes = total_bytes();
+    replica->memory = memory;
+    replica->pool->force_reserve(replica->bytes);
+    replica->next_stale = whole_.stale;  // freed when the collective settles
+    whole_.stale = replica;
+    return replica;
+  }
+
+  // Bytes of all regions together.
+  [[nodiscard]] std::size_t total_bytes() const {
+    std::size_t bytes = 0;
+    Op& op = whole_;
+    for (std::size_t i = 0; i < op.arg_count; ++i)
+      bytes = std::max(bytes, op.args()[i].replica()->bytes);
+    return bytes;
+  }
+  // Where a region begins in a buffer that holds all of them.
+  [[nodiscard]] std::size_t region_start(std::uint32_t region) const {
+    const std::size_t elements = total_bytes() / call_.element_bytes;
+    return elements * region / call_.plan->regions * call_.element_bytes;
+  }
+  [[nodiscard]] std::size_t region_bytes(std::uint32_t region) const {
+    return region_start(region + 1) - region_start(region);
+  }
+  // A buffer that holds one region only (a scattered result, a part to gather) begins with it.
+  [[nodiscard]] std::size_t offset_in(const Replica& replica, std::uint32_t region) const {
+    return replica.bytes == total_bytes() ? region_start(region) : 0;
+  }
+
+  void add_needs(DependencySet& set, const Replica* from, const Replica* into,
+                 std::uint32_t region) {
+    set.add(touched_[{from, region}].writer, false);
+    Touch& target = touched_[{into, region}];
+    set.add(target.writer, false);
+    for (Op* reader : target.readers) set.add(reader, true);
+    for (std::size_t i = 0; i < whole_.wait_count; ++i)
+      set.add(untagged(whole_.waits()[i]), is_order_only(whole_.waits()[i]));
+  }
+
+  void touch(Op* op, const Replica* from, const Replica* into, std::uint32_t region) {
+    touched_[{from, region}].readers.push_back(op);
+    Touch& target = touched_[{into, region}];
+    target.writer = op;
+    target.readers.clear();
+    made_.push_back(op);
+  }
+
+  Op* make(const KernelCode& code, const DependencySet& set, Domain domain, std::size_t scalars,
+           Mailbox* owner) {
+    Op* op = make_op(&code, set.size(), 2, count_waits(set, domain), scalars);
+    op->domain = domain;
+    op->owner = owner;
+    op->references.store(2, std::memory_order_relaxed);  // the runner's and ours
+    owner->admission()->take_in();
+    return op;
+  }
+
+  void launch(Op* op, const DependencySet& set) {
+    if (fabric_.tracer) fabric_.tracer->submitted(fabric_, *op, set);
+    connect(op, set);
+    acquire(op);
+    satisfy(op, send_to_owner());
+    release(op);
+  }
+
+  void local(const CollectiveStep& step) {
+    Replica* from = buffer(step.from);
+    Replica* into = buffer(step.to);
+    Place& place = *(*call_.members)[step.to.member];
+    DependencySet set;
+    add_needs(set, from, into, step.region);
+    Op* op = make(local_code(), set, place.domain, sizeof(LocalStep), place.lanes.front());
+    op->device = static_cast<std::uint16_t>(place.index);
+    op->args()[0] = ArgSlot(into, Access::InOut);
+    op->args()[1] = ArgSlot(from, Access::In);
+    *static_cast<LocalStep*>(op->scalars()) = {
+        offset_in(*into, step.region), offset_in(*from, step.region), region_bytes(step.region),
+        call_.element_bytes, step.kind == CollectiveStep::Kind::Add ? call_.sum : nullptr};
+    touch(op, from, into, step.region);
+    launch(op, set);
+  }
+
+  void send(const CollectiveStep& step) {
+    const auto& segments =
+        fabric_.path(memory_of(step.from.member), memory_of(step.to.member)).segments;
+    Replica* from = buffer(step.from);
+    Replica* into = buffer(step.to);
+    std::size_t from_offset = offset_in(*from, step.region);
+    for (std::size_t s = 0; s < segments.size(); ++s) {
+      const Segment& segment = segments[s];
+      const bool last = s + 1 == segments.size();
+      Replica* next = last ? into : temporary((1u << 20) + way_of(step) * 8 + s, segment.to);
+      const std::size_t to_offset =
+          last ? offset_in(*into, step.region) : region_start(step.region);
+      DependencySet set;
+      add_needs(set, from, next, step.region);
+      Op* op = make(*copy_code(), set, segment.domain, sizeof(CopyRange), segment.owner);
+      op->args()[0] = ArgSlot(from, Access::In);
+      op->args()[1] = ArgSlot(next, Access::Out);
+      *static_cast<CopyRange*>(op->scalars()) = {from_offset, region_bytes(step.region), &segment,
+                                                 to_offset};
+      segment.load->queued_bytes.fetch_add(static_cast<std::int64_t>(region_bytes(step.region)),
+                                           std::memory_order_relaxed);
+      touch(op, from, next, step.region);
+      launch(op, set);
+      from = next;
+      from_offset = to_offset;
+    }
+  }
+
+  [[nodiscard]] std::uint32_t way_of(const CollectiveStep& step) const {
+    return step.from.member * members() + step.to.member;
+  }
+
+  Op* join(const KernelCode& code) {
+    Op* op = make_op(&code, made_.size(), 0, 0, sizeof(Op*));
+    *static_cast<Op**>(op->scalars()) = &whole_;
+    op->pending.store(static_cast<std::uint32_t>(made_.size()) + 1, std::memory_order_relaxed);
+    publish(op);
+    return op;
+  }
+
+  void finish() {
+    static const KernelCode& end = join_code("collective_end", end_collective);
+    static const KernelCode& announce = join_code("collective_launched", announce_collective);
+    // Followers may be launched once every step has its place on a lane, not before: a follower in
+    // front of a step on one lane would wait for what waits behind it.
+    acquire(&whole_);
+    if (fabric_.tracer)
+      for (const Op* op : made_) fabric_.tracer->made_part(whole_, *op);
+    Op* launched = join(announce);
+    Op* ended = join(end);
+    std::uint32_t ready_launched = 0, ready_ended = 0;
+    for (std::size_t i = 0; i < made_.size(); ++i) {
+      auto& list = made_[i]->domain == Domain::Host ? made_[i]->done_list : made_[i]->issued_list;
+      if (!add_edge(list, launched->edges() + i, launched, true)) ++ready_launched;
+      if (add_edge(made_[i]->done_list, ended->edges() + i, ended, false)) continue;
+      ++ready_ended;
+      if (Failure* cause = made_[i]->failure.load(std::memory_order_acquire)) {
+        Failure* failure = Failure::dependent(cause, whole_.code->name);
+        Failure* expected = nullptr;
+        if (!ended->failure.compare_exchange_strong(expected, failure)) failure->release();
+      }
+    }
+    if (ready_launched) launched->pending.fetch_sub(ready_launched, std::memory_order_acq_rel);
+    if (ready_ended) ended->pending.fetch_sub(ready_ended, std::memory_order_acq_rel);
+    satisfy(launched, send_to_owner());
+    satisfy(ended, send_to_owner());
+  }
+
+  Fabric& fabric_;
+  Op& whole_;
+  const CollectiveCall call_;
+  std::map<std::uint32_t, Replica*> temporaries_;
+  std::map<Key, Touch> touched_;
+  std::vector<Op*> made_;
+};
+
+}  // namespace
+
+void CollectiveActor::ready(Op* op) {
+  if (op->owner == &mailbox_)
+    local_.push_back(op);
+  else
+    op->owner->push(op);
+}
+
+bool CollectiveActor::run_some() {
+  local_.append(mailbox_.take_ready());
+  local_.append(mailbox_.take_submitted());
+  if (local_.empty()) return false;
+  while (Op* op = local_.pop_front()) {
+    const Place& place = *(*static_cast<CollectiveCall*>(op->scalars())->members).front();
+    if (Failure* failure = allocate_outputs(*op, place)) {
+      settle(op, failure, *this);
+      continue;
+    }
+    Expansion(fabric_, *op).run();
+  }
+  return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,69 @@
+#include "apps/mlp/data_kernels.hpp"
+
+#include <numeric>
+#include <utility>
+
+#include "apps/mlp/random.hpp"
+
+namespace weft::mlp::kernels {
+namespace {
+
+constexpr std::size_t kRowsTogether = 32;  // about 10 µs of work
+constexpr std::uint64_t kShuffles = 1000;  // purposes of streams from here on
+
+// A number below `bound` from 64 random bits; the bias is below 2^-32 (Lemire, 2019).
+std::uint32_t below(std::uint32_t bound, std::uint64_t bits) {
+  return static_cast<std::uint32_t>((bits >> 32) * bound >> 32);
+}
+
+void load_row(const std::uint8_t* pixels, std::size_t count, float* to) {
+  for (std::size_t p = 0; p < count; ++p) to[p] = static_cast<float>(pixels[p]) * (1.0f / 255.0f);
+  to[count] = 1.0f;
+}
+
+}  // namespace
+
+const Kernel<std::uint64_t, std::uint64_t, Out<std::uint32_t>>& shuffle() {
+  static const Kernel<std::uint64_t, std::uint64_t, Out<std::uint32_t>> kernel =
+      Kernel("mlp_shuffle")
+          .cpu([](Cpu&, std::uint64_t seed, std::uint64_t epoch, Out<std::uint32_t> order) {
+            std::iota(order.begin(), order.end(), 0u);
+            const std::uint64_t numbers = stream(seed, kShuffles + epoch);
+            for (auto i = static_cast<std::uint32_t>(order.size()); i > 1; --i)
+              std::swap(order[i - 1], order[below(i, random_bits(numbers, i))]);
+          });
+  return kernel;
+}
+
+const Kernel<Out<std::uint32_t>>& in_order() {
+  static const Kernel<Out<std::uint32_t>> kernel =
+      Kernel("mlp_in_order").cpu([](Cpu&, Out<std::uint32_t> order) {
+        std::iota(order.begin(), order.end(), 0u);
+      });
+  return kernel;
+}
+
+const Kernel<std::uint64_t, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t>, Out<float>,
+             Out<std::uint8_t>>&
+load() {
+  static const Kernel<std::uint64_t, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t>,
+                      Out<float>, Out<std::uint8_t>>
+      kernel = Kernel("mlp_load")
+                   .cpu([](Cpu& cpu, std::uint64_t first, In<std::uint8_t> images,
+                           In<std::uint8_t> labels, In<std::uint32_t> order, Out<float> x,
+                           Out<std::uint8_t> y) {
+                     const auto pixels = static_cast<std::size_t>(images.dim(1));
+                     cpu.parallel_ranges(y.size(), kRowsTogether,
+                                         [&](std::size_t begin, std::size_t end) {
+                                           for (std::size_t row = begin; row < end; ++row) {
+                                             const std::size_t sample = order[first + row];
+                                             load_row(images.data() + sample * pixels, pixels,
+                                                      x.data() + row * (pixels + 1));
+                                             y[row] = labels[sample];
+                                           }
+                                         });
+                   });
+  return kernel;
+}
+
+}  // namespace weft::mlp::kernels

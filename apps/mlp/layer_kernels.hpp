@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+
+#include "framework/kernel.hpp"
+
+/// The mathematics of the two-layer perceptron. R rows of a shard, I inputs, H hidden, C classes;
+/// all matrices row-major. Inputs x [R, I + 1] and hidden h [R, H + 1] end with a column of ones,
+/// so w1 [I + 1, H] and w2 [H + 1, C] hold their layer's bias as the last row.
+namespace weft::mlp::kernels {
+
+/// Weights uniform in ±`limit`, bias 0: element i depends on (seed, i) alone.
+const Kernel<std::uint64_t, float, Out<float>>& initialise();
+
+/// `to = from`, on the device that runs it.
+const Kernel<In<float>, Out<float>>& copy();
+
+/// All zero.
+const Kernel<Out<float>>& zero();
+
+/// `{0, 0}`: the sums that `forward` and `evaluate` add to, as {loss, correct}.
+const Kernel<Out<double>>& no_score();
+
+/// One shard forward, and back as far as what each layer's gradient needs:
+/// h = relu(x·w1), dz = (softmax(h·w2) - onehot(y)) / batch, dh = dz·w2ᵀ where h > 0.
+/// `batch` counts the rows of all shards, so that gradients of shards just add up.
+/// `score` gains the sum of the rows' cross-entropy and the number of right answers.
+const Kernel<std::uint64_t, In<float>, In<std::uint8_t>, In<float>, In<float>, Out<float>,
+             Out<float>, Out<float>, InOut<double>>&
+forward();
+
+/// g = aᵀ·d: a layer's gradient from its inputs a and its errors d.
+const Kernel<In<float>, In<float>, Out<float>>& gradient();
+
+/// One SGD step: v = momentum·v + g, w -= rate·v. Without momentum v has no elements and g takes
+/// its place.
+const Kernel<float, float, In<float>, InOut<float>, InOut<float>>& update();
+
+/// `gradient` and `update` in one, where no other device has a part in the gradient: the update is
+/// the product's own alpha and beta. Order: rate, momentum, a, d, w, v.
+const Kernel<float, float, In<float>, In<float>, InOut<float>, InOut<float>>& descend();
+
+/// Adds {loss, correct} of the samples x, y to `score`.
+const Kernel<In<float>, In<std::uint8_t>, In<float>, In<float>, InOut<double>>& evaluate();
+
+}  // namespace weft::mlp::kernels

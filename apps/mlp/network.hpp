@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "framework/device.hpp"
+
+namespace weft::mlp {
+
+/// How the perceptron is made and trained. What a checkpoint keeps and checks.
+struct Hyper {
+  std::size_t inputs = 0, hidden = 256, classes = 0;
+  std::size_t batch = 256;
+  float rate = 0.1f;
+  float momentum = 0.9f;
+  std::uint64_t seed = 1;
+};
+
+/// The numbers that training changes, in host memory. See `layer_kernels.hpp` for the shapes; the
+/// velocities are empty without momentum.
+struct Parameters {
+  std::vector<float> w1, w2, v1, v2;
+};
+
+/// What was right and wrong, summed over samples.
+struct Score {
+  double loss = 0;
+  double correct = 0;
+};
+
+/// A shard of a minibatch: [rows, inputs + 1] and [rows].
+struct Shard {
+  Tensor<float> x;
+  Tensor<std::uint8_t> y;
+};
+
+/// One device's copy of the perceptron and what it does with a shard of samples. Each call submits
+/// ops and returns at once.
+class Network {
+ public:
+  Network(Device device, const Hyper& hyper);
+
+  /// Random weights, the same on every device for one seed.
+  void initialise();
+  /// Weights from the host.
+  void set(const Tensor<float>& w1, const Tensor<float>& w2, const Tensor<float>& v1,
+           const Tensor<float>& v2);
+
+  /// Forward, and back as far as the errors of both layers; `batch` rows on all devices together.
+  void forward(const Shard& shard, std::size_t batch);
+  /// The gradient of a layer, after `forward`.
+  [[nodiscard]] Tensor<float> gradient_2() const;
+  [[nodiscard]] Tensor<float> gradient_1() const;
+  /// One SGD step of a layer with the gradient of all devices.
+  Future update_2(const Tensor<float>& gradient) const;
+  Future update_1(const Tensor<float>& gradient) const;
+  /// `gradient` and `update` in one op each, where this device is alone.
+  Future descend_2() const;
+  Future descend_1() const;
+
+  /// Starts new sums of loss and right answers, for training.
+  void reset_score();
+  [[nodiscard]] const Tensor<double>& score() const { return score_; }
+  /// Adds up a shard without training on it.
+  void evaluate(const Shard& shard, const Tensor<double>& score) const;
+
+  [[nodiscard]] const Device& device() const { return device_; }
+  [[nodiscard]] const Tensor<float>& w1() const { return w1_; }
+  [[nodiscard]] const Tensor<float>& w2() const { return w2_; }
+  [[nodiscard]] const Tensor<float>& v1() const { return v1_; }
+  [[nodiscard]] const Tensor<float>& v2() const { return v2_; }
+
+ private:
+  Future update(const Tensor<float>& gradient, const Tensor<float>& w,
+                const Tensor<float>& v) const;
+
+  Device device_;
+  Hyper hyper_;
+  Tensor<float> w1_, w2_, v1_, v2_;
+  Tensor<float> x_, h_, dz_, dh_;  // of the last forward
+  Tensor<double> score_;
+};
+
+/// Shapes of the weights, and of the velocities: no elements without momentum.
+Shape shape_1(const Hyper& hyper);
+Shape shape_2(const Hyper& hyper);
+Shape velocity_shape_1(const Hyper& hyper);
+Shape velocity_shape_2(const Hyper& hyper);
+
+}  // namespace weft::mlp

@@ -1,0 +1,176 @@
+#include "apps/mlp/run.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "apps/common/progress.hpp"
+#include "framework/trace_chrome.hpp"
+
+namespace weft::mlp {
+namespace {
+
+std::vector<Device> choose_devices(const Runtime& runtime, const std::string& names) {
+  std::vector<Device> devices;
+  if (names.empty()) {
+    for (std::size_t g = 0; g < runtime.gpu_count(); ++g) devices.push_back(runtime.gpu(g));
+    if (devices.empty()) devices.push_back(runtime.socket(0));
+    return devices;
+  }
+  std::istringstream parts(names);
+  for (std::string name; std::getline(parts, name, ',');) {
+    for (const Device& known : devices)
+      if (known.name() == name)
+        throw OptionError("--devices " + names + ": " + name + " is in the list twice");
+    devices.push_back(runtime.device(name));
+  }
+  if (devices.empty()) throw OptionError("--devices " + names + ": names no device");
+  return devices;
+}
+
+std::vector<std::string> names_of(const std::vector<Device>& devices) {
+  std::vector<std::string> names;
+  for (const Device& device : devices) names.push_back(device.name());
+  return names;
+}
+
+// Devices that differ in nothing that speed depends on share equally, without measuring.
+bool are_alike(const Machine& machine, const std::vector<Device>& devices) {
+  const Device& first = devices[0];
+  for (const Device& device : devices) {
+    if (device.kind() != first.kind()) return false;
+    const std::uint32_t a = first.place().number, b = device.place().number;
+    if (device.kind() == DeviceKind::Gpu) {
+      if (machine.gpus[a].model != machine.gpus[b].model) return false;
+    } else if (machine.sockets[a].model != machine.sockets[b].model ||
+               machine.sockets[a].cpus.size() != machine.sockets[b].cpus.size()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T>& from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+}  // namespace
+
+void Recording::add(TraceData data) {
+  constexpr std::size_t kMostSpans = 300'000;  // about 150 MB as JSON
+  if (is_cut_ || data_.spans.size() + data.spans.size() > kMostSpans) {
+    is_cut_ = true;
+    if (!data_.spans.empty()) return;
+    data.spans.resize(std::min(data.spans.size(), kMostSpans));
+  }
+  data_.tracks = std::move(data.tracks);
+  append(data_.spans, data.spans);
+  append(data_.submissions, data.submissions);
+  append(data_.causes, data.causes);
+  data_.dropped += data.dropped;
+}
+
+void Run::operator()() {
+  if (!options_.resume.empty()) checkpoint_ = read_checkpoint(options_.resume);
+  const Dataset data = read_dataset(options_.data);
+  hyper_ = hyper_of(options_, data, checkpoint_ ? &*checkpoint_ : nullptr);
+  runtime_ = std::make_unique<Runtime>(apps::to_runtime_options(options_.common, true));
+  make_trainer(data);
+  describe_start(data);
+  train(data);
+  report();
+}
+
+void Run::make_trainer(const Dataset& data) {
+  std::vector<Device> devices = choose_devices(*runtime_, options_.devices);
+  std::optional<Shares> shares = parse_shares(options_.share, devices.size());
+  if (!shares && checkpoint_ && checkpoint_->devices == names_of(devices))
+    shares = Shares(checkpoint_->shares);
+  is_measured_ = !shares && !are_alike(runtime_->machine(), devices);
+  trainer_ = std::make_unique<Trainer>(*runtime_, data, hyper_, devices,
+                                       shares.value_or(Shares(devices.size())));
+  if (is_measured_) trainer_->measure_shares();
+  if (checkpoint_)
+    trainer_->set(checkpoint_->parameters);
+  else
+    trainer_->initialise();
+}
+
+void Run::describe_start(const Dataset& data) const {
+  std::ostringstream text;
+  text << describe_machine(*runtime_, *trainer_, hyper_.batch);
+  if (is_measured_)
+    text << "          as measured just now; --share " << trainer_->shares().to_string()
+         << " repeats this run to the bit\n";
+  text << "model     " << hyper_.inputs << "-" << hyper_.hidden << "-" << hyper_.classes
+       << " perceptron, batch " << hyper_.batch << ", lr " << hyper_.rate << ", momentum "
+       << hyper_.momentum << ", seed " << hyper_.seed << "\n"
+       << "data      " << format_count(static_cast<double>(data.train.count))
+       << " samples to train, " << format_count(static_cast<double>(data.test.count))
+       << " to test, from " << options_.data << "\n";
+  if (checkpoint_)
+    text << "resumed   after epoch " << checkpoint_->epoch << " from " << options_.resume << "\n";
+  text << "\n" << epoch_heading();
+  output_.print("%s", text.str().c_str());
+}
+
+void Run::train(const Dataset& data) {
+  const auto epochs = static_cast<std::uint64_t>(options_.epochs);
+  const auto eval_every = static_cast<std::uint64_t>(options_.eval_every);
+  runtime_->wait_idle();
+  runtime_->tracer()->clear();
+  for (std::uint64_t number = checkpoint_ ? checkpoint_->epoch + 1 : 1; number <= epochs;
+       ++number) {
+    EpochRecord epoch;
+    epoch.number = number;
+    {
+      apps::Progress bar(output_.text(),
+                         "epoch " + std::to_string(number) + "/" + std::to_string(epochs),
+                         data.train.count, "samples");
+      epoch.train = trainer_->train(number, [&](const mlp::Progress& progress) {
+        bar.update(progress.samples,
+                   progress.loss ? "loss " + std::to_string(*progress.loss).substr(0, 6) : "");
+      });
+    }
+    record(true);
+    if (number == epochs || number % eval_every == 0)
+      epoch.test_accuracy = trainer_->evaluate().accuracy;
+    record(false);
+    records_.push_back(epoch);
+    output_.print("%s", describe(epoch, epochs).c_str());
+    std::fflush(output_.text());
+    if (!options_.save.empty())
+      write_checkpoint(options_.save, {hyper_, number, data.train.count, data.fingerprint,
+                                       names_of(trainer_->devices()), trainer_->shares().weights(),
+                                       trainer_->parameters()});
+  }
+}
+
+// Takes over what was recorded, so that a long run does not grow; only training is summed up.
+void Run::record(bool is_training) {
+  if (is_training || output_.wants_trace()) {
+    TraceData data = runtime_->tracer()->collect();
+    if (is_training) overlap_.add(summarise(data));
+    if (output_.wants_trace()) recording_.add(std::move(data));
+  }
+  runtime_->tracer()->clear();
+}
+
+void Run::report() {
+  output_.print("\n%s", describe(*runtime_, overlap_).c_str());
+  if (!options_.save.empty())
+    output_.print("\ncheckpoint in %s; go on with --resume\n", options_.save.c_str());
+  if (output_.wants_trace()) {
+    std::ofstream to(options_.common.trace, std::ios::binary);
+    write_chrome_trace(recording_.data(), to);
+    to.close();
+    if (!to) throw OptionError("--trace " + options_.common.trace + ": could not be written");
+    output_.print("trace: %zu spans%s in %s, to be opened at https://ui.perfetto.dev\n",
+                  recording_.data().spans.size(), recording_.is_cut() ? " of the first epochs" : "",
+                  options_.common.trace.c_str());
+  }
+  output_.write_json(to_json(*runtime_, *trainer_, records_, overlap_));
+}
+
+}  // namespace weft::mlp

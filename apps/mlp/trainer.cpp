@@ -1,0 +1,267 @@
+#include "apps/mlp/trainer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "apps/mlp/data_kernels.hpp"
+#include "apps/mlp/layer_kernels.hpp"
+#include "framework/trace.hpp"
+
+namespace weft::mlp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How far submission, and with it the loading of minibatches, runs ahead of the devices.
+constexpr std::size_t kStepsAhead = 8;
+constexpr auto kLookEvery = std::chrono::milliseconds(250);  // at the loss so far
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Tensor<std::uint8_t> to_tensor(const Runtime& runtime, const std::vector<std::uint8_t>& bytes,
+                               std::size_t rows) {
+  const auto height = static_cast<std::int64_t>(rows);
+  const auto width = static_cast<std::int64_t>(bytes.size() / rows);
+  return runtime.from_host(bytes, width == 1 ? Shape{height} : Shape{height, width});
+}
+
+/// The socket next to a GPU, or the socket itself.
+Device loader_of(const Runtime& runtime, const Device& device) {
+  if (device.kind() == DeviceKind::Socket) return device;
+  const Machine& machine = runtime.machine();
+  for (const MemoryId memory : machine.gpus[device.place().number].near)
+    for (const SocketId socket : machine.memories[memory.value].near)
+      return runtime.socket(socket.value);
+  return runtime.socket(0);
+}
+
+void wait_for(const std::vector<Future>& futures) {
+  for (const Future& future : futures) future.wait();
+}
+
+/// Copies of the devices' scores, on their way to the host.
+class Scores {
+ public:
+  Scores(const std::vector<Tensor<double>>& scores, std::size_t samples) : samples_(samples) {
+    for (const auto& score : scores) parts_.push_back(score.to_host());
+  }
+  [[nodiscard]] bool are_here() const {
+    return std::all_of(parts_.begin(), parts_.end(),
+                       [](const auto& part) { return part.future().is_settled(); });
+  }
+  /// Waits. Loss and accuracy are means over the samples.
+  [[nodiscard]] Epoch mean() const {
+    Epoch result;
+    for (const auto& part : parts_) {
+      result.loss += part[0];
+      result.accuracy += part[1];
+    }
+    result.loss /= static_cast<double>(samples_);
+    result.accuracy /= static_cast<double>(samples_);
+    return result;
+  }
+
+ private:
+  std::size_t samples_;
+  std::vector<HostArray<double>> parts_;
+};
+
+std::vector<Tensor<double>> scores_of(const std::vector<Network>& networks) {
+  std::vector<Tensor<double>> scores;
+  for (const Network& network : networks) scores.push_back(network.score());
+  return scores;
+}
+
+}  // namespace
+
+Trainer::Trainer(const Runtime& runtime, const Dataset& data, const Hyper& hyper,
+                 std::vector<Device> devices, Shares shares)
+    : runtime_(runtime),
+      hyper_(hyper),
+      devices_(std::move(devices)),
+      shares_(std::move(shares)),
+      group_(runtime.collective(devices_)),
+      train_count_(data.train.count),
+      test_count_(data.test.count),
+      train_images_(to_tensor(runtime, data.train.images, data.train.count)),
+      train_labels_(to_tensor(runtime, data.train.labels, data.train.count)),
+      test_images_(to_tensor(runtime, data.test.images, data.test.count)),
+      test_labels_(to_tensor(runtime, data.test.labels, data.test.count)) {
+  for (const Device& device : devices_) {
+    networks_.emplace_back(device, hyper_);
+    loaders_.push_back(loader_of(runtime_, device));
+  }
+}
+
+void Trainer::initialise() {
+  for (Network& network : networks_) network.initialise();
+}
+
+void Trainer::set(const Parameters& parameters) {
+  const auto w1 = runtime_.from_host(parameters.w1, shape_1(hyper_));
+  const auto w2 = runtime_.from_host(parameters.w2, shape_2(hyper_));
+  const auto v1 = runtime_.from_host(parameters.v1, velocity_shape_1(hyper_));
+  const auto v2 = runtime_.from_host(parameters.v2, velocity_shape_2(hyper_));
+  for (Network& network : networks_) network.set(w1, w2, v1, v2);
+}
+
+Parameters Trainer::parameters() const {
+  const Network& network = networks_.front();
+  const auto w1 = network.w1().to_host(), w2 = network.w2().to_host();
+  const auto v1 = network.v1().to_host(), v2 = network.v2().to_host();
+  return {w1.to_vector(), w2.to_vector(), v1.to_vector(), v2.to_vector()};
+}
+
+// Rows [first, first + rows) of `order`, a shard a device.
+std::vector<Shard> Trainer::load(const Device* loader, const Tensor<std::uint8_t>& images,
+                                 const Tensor<std::uint8_t>& labels, const Order& order,
+                                 std::size_t first, std::size_t rows) const {
+  const std::vector<std::size_t> cuts = shares_.cuts(rows);
+  std::vector<Shard> shards;
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    const Device& socket = loader ? *loader : loaders_[d];
+    const auto height = static_cast<std::int64_t>(cuts[d + 1] - cuts[d]);
+    Shard shard{socket.tensor<float>({height, images.shape()[1] + 1}),
+                socket.tensor<std::uint8_t>({height})};
+    socket.submit(kernels::load(), std::uint64_t{first + cuts[d]}, in(images), in(labels),
+                  in(order), out(shard.x), out(shard.y));
+    shards.push_back(std::move(shard));
+  }
+  return shards;
+}
+
+std::vector<Future> Trainer::step(const Order& order, std::size_t first, std::size_t rows) {
+  const std::vector<Shard> shards = load(nullptr, train_images_, train_labels_, order, first, rows);
+  for (std::size_t d = 0; d < networks_.size(); ++d) networks_[d].forward(shards[d], rows);
+
+  std::vector<Future> updates;
+  if (networks_.size() == 1) {
+    updates.push_back(networks_[0].descend_2());
+    updates.push_back(networks_[0].descend_1());
+    return updates;
+  }
+  std::vector<Tensor<float>> gradients_2, gradients_1;
+  for (const Network& network : networks_) gradients_2.push_back(network.gradient_2());
+  group_.all_reduce(gradients_2);  // runs while the devices work on the first layer
+  for (const Network& network : networks_) gradients_1.push_back(network.gradient_1());
+  group_.all_reduce(gradients_1);
+  for (std::size_t d = 0; d < networks_.size(); ++d) {
+    updates.push_back(networks_[d].update_2(gradients_2[d]));
+    updates.push_back(networks_[d].update_1(gradients_1[d]));
+  }
+  return updates;
+}
+
+Epoch Trainer::train(std::uint64_t epoch, const std::function<void(const Progress&)>& on_progress) {
+  const auto start = Clock::now();
+  const Order order = loaders_[0].tensor<std::uint32_t>({static_cast<std::int64_t>(train_count_)});
+  loaders_[0].submit(kernels::shuffle(), hyper_.seed, epoch, out(order));
+  for (Network& network : networks_) network.reset_score();
+
+  struct Step {
+    std::vector<Future> updates;
+    std::size_t samples;
+  };
+  std::deque<Step> ahead;
+  Progress progress;
+  std::optional<Scores> look;
+  auto looked = start;
+  for (std::size_t first = 0; first < train_count_; first += hyper_.batch) {
+    const std::size_t rows = std::min(hyper_.batch, train_count_ - first);
+    ahead.push_back({step(order, first, rows), rows});
+    if (ahead.size() < kStepsAhead) continue;
+    while (ahead.size() > kStepsAhead / 2) {
+      wait_for(ahead.front().updates);
+      progress.samples += ahead.front().samples;
+      ahead.pop_front();
+    }
+    if (look && look->are_here()) progress.loss = std::exchange(look, {})->mean().loss;
+    if (!look && Clock::now() - looked > kLookEvery) {
+      looked = Clock::now();
+      look.emplace(scores_of(networks_), first + rows);
+    }
+    on_progress(progress);
+  }
+  for (const Step& rest : ahead) wait_for(rest.updates);
+  const double seconds = seconds_since(start);
+  Epoch result = Scores(scores_of(networks_), train_count_).mean();
+  result.seconds = seconds;
+  result.samples_per_second = static_cast<double>(train_count_) / seconds;
+  runtime_.wait_idle();
+  return result;
+}
+
+Epoch Trainer::evaluate() {
+  const auto start = Clock::now();
+  if (test_.empty())
+    test_ = load(nullptr, test_images_, test_labels_, in_order(test_count_), 0, test_count_);
+  std::vector<Tensor<double>> scores;
+  for (std::size_t d = 0; d < networks_.size(); ++d) {
+    scores.push_back(devices_[d].tensor<double>({2}));
+    devices_[d].submit(kernels::no_score(), out(scores[d]));
+    networks_[d].evaluate(test_[d], scores[d]);
+  }
+  Epoch result = Scores(scores, test_count_).mean();
+  result.seconds = seconds_since(start);
+  result.samples_per_second = static_cast<double>(test_count_) / result.seconds;
+  runtime_.wait_idle();
+  return result;
+}
+
+Trainer::Order Trainer::in_order(std::size_t count) const {
+  Order order = loaders_[0].tensor<std::uint32_t>({static_cast<std::int64_t>(count)});
+  loaders_[0].submit(kernels::in_order(), out(order));
+  return order;
+}
+
+void Trainer::measure_shares() {
+  constexpr std::size_t kSteps = 8;
+  const Order order = in_order(train_count_);
+  initialise();
+  for (Network& network : networks_) network.reset_score();
+  // The first round warms everything up; what devices take from each other depends on their shares,
+  // so the last round measures with almost the right ones.
+  for (int round = 0; round < 3; ++round) {
+    runtime_.wait_idle();
+    runtime_.tracer()->clear();
+    for (std::size_t i = 0; i < kSteps; ++i) step(order, 0, std::min(hyper_.batch, train_count_));
+    runtime_.wait_idle();
+    if (round > 0) shares_ = shares_for(time_samples(kSteps));
+  }
+  runtime_.tracer()->clear();
+}
+
+// Seconds a sample took on each device in the steps that were recorded.
+std::vector<double> Trainer::time_samples(std::size_t steps) {
+  struct Run {
+    std::int64_t start_ns, end_ns;
+    std::uint32_t track;
+  };
+  const TraceData data = runtime_.tracer()->collect();
+  std::map<std::uint64_t, Run> runs;  // an op that several cores worked on has several spans
+  for (const auto& span : data.spans) {
+    if (span.kind != SpanKind::Kernel) continue;
+    if (span.name != "mlp_forward" && span.name != "mlp_gradient" && span.name != "mlp_update")
+      continue;
+    auto [run, is_new] = runs.try_emplace(span.op, Run{span.start_ns, span.end_ns, span.track});
+    if (!is_new) run->second.end_ns = std::max(run->second.end_ns, span.end_ns);
+  }
+  const auto cuts = shares_.cuts(std::min(hyper_.batch, train_count_));
+  std::vector<double> seconds;
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    std::int64_t sum_ns = 0;
+    for (const auto& [op, run] : runs)
+      if (data.tracks[run.track].actor == devices_[d].name()) sum_ns += run.end_ns - run.start_ns;
+    const auto samples =
+        static_cast<double>(std::max<std::size_t>(cuts[d + 1] - cuts[d], 1) * steps);
+    seconds.push_back(1e-9 * static_cast<double>(sum_ns) / samples);
+  }
+  return seconds;
+}
+
+}  // namespace weft::mlp

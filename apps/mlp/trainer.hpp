@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "actors/collective.hpp"
+#include "actors/runtime.hpp"
+#include "apps/mlp/dataset.hpp"
+#include "apps/mlp/network.hpp"
+#include "apps/mlp/shares.hpp"
+
+namespace weft::mlp {
+
+/// Where a pass over the training set is.
+struct Progress {
+  std::size_t samples = 0;     ///< done
+  std::optional<double> loss;  ///< mean of the samples so far, a moment ago
+};
+
+/// What one pass over the training set gave. Loss and accuracy are of each sample when it was
+/// trained on.
+struct Epoch {
+  double loss = 0, accuracy = 0;
+  double seconds = 0, samples_per_second = 0;
+};
+
+/// Data-parallel training: every device has its own copy of the network and trains its shard of
+/// each minibatch. A socket prepares the minibatches some steps ahead; the layers' gradients are
+/// summed over the devices, each as soon as it is there, while the rest of the backward pass runs.
+///
+/// There is no schedule in here: each step submits its ops, and what they read and write orders
+/// them. One thread.
+class Trainer {
+ public:
+  /// Puts the data set into host memory. `runtime` outlives it.
+  Trainer(const Runtime& runtime, const Dataset& data, const Hyper& hyper,
+          std::vector<Device> devices, Shares shares);
+
+  /// Random weights.
+  void initialise();
+  /// Weights and velocities as a checkpoint holds them.
+  void set(const Parameters& parameters);
+  [[nodiscard]] Parameters parameters() const;
+
+  /// One pass over the training set in the order of (seed, epoch). Calls `on_progress` every few
+  /// steps. Nothing is in flight when it returns. Throws `OpError` if an op failed.
+  Epoch train(std::uint64_t epoch, const std::function<void(const Progress&)>& on_progress);
+  /// Mean loss and accuracy on the test set.
+  Epoch evaluate();
+
+  /// Divides the work by speed: trains some steps, throws the result away and looks at how long
+  /// each device took for a sample. The runtime must be recording. Before `initialise` or `set`.
+  void measure_shares();
+
+  [[nodiscard]] const Shares& shares() const { return shares_; }
+  [[nodiscard]] const std::vector<Device>& devices() const { return devices_; }
+
+ private:
+  using Order = Tensor<std::uint32_t>;
+
+  [[nodiscard]] std::vector<Shard> load(const Device* loader, const Tensor<std::uint8_t>& images,
+                                        const Tensor<std::uint8_t>& labels, const Order& order,
+                                        std::size_t first, std::size_t rows) const;
+  std::vector<Future> step(const Order& order, std::size_t first, std::size_t rows);
+  [[nodiscard]] Order in_order(std::size_t count) const;
+  [[nodiscard]] std::vector<double> time_samples(std::size_t steps);
+
+  const Runtime& runtime_;
+  const Hyper hyper_;
+  const std::vector<Device> devices_;
+  Shares shares_;
+  std::vector<Network> networks_;
+  std::vector<Device> loaders_;  // the socket that prepares data for each device
+  Collective group_;
+  std::size_t train_count_, test_count_;
+  Tensor<std::uint8_t> train_images_, train_labels_, test_images_, test_labels_;
+  std::vector<Shard> test_;  // loaded once; stays where it is used
+};
+
+}  // namespace weft::mlp

@@ -1,0 +1,174 @@
+#include "topology/machine_edit.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "topology/machine_file.hpp"
+#include "topology/names.hpp"
+#include "topology/reach.hpp"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* list_of(NodeKind kind) {
+  static constexpr const char* kLists[] = {"sockets", "memories", "gpus", "hubs", "nics", "disks"};
+  return kLists[static_cast<std::size_t>(kind)];
+}
+
+[[noreturn]] void fail(const std::string& thing, const std::string& what) {
+  throw TopologyError("\"" + thing + "\": " + what);
+}
+
+/// Marks what goes and renumbers what stays.
+class Removal {
+ public:
+  explicit Removal(const Machine& machine) : m_(machine) {
+    const std::size_t sizes[] = {m_.sockets.size(), m_.memories.size(), m_.gpus.size(),
+                                 m_.hubs.size(),    m_.nics.size(),     m_.disks.size()};
+    for (int kind = 0; kind < 6; ++kind) gone_[kind].resize(sizes[kind]);
+    gone_links_.resize(m_.links.size());
+  }
+
+  bool has(Node n) const { return n.index < gone_[static_cast<std::size_t>(n.kind)].size(); }
+
+  void take(Node n) {
+    gone_[static_cast<std::size_t>(n.kind)][n.index] = true;
+    if (n.kind == NodeKind::Gpu) own_memory(m_.gpus[n.index].memory, MemoryKind::Gpu);
+    if (n.kind == NodeKind::Disk) own_memory(m_.disks[n.index].memory, MemoryKind::Disk);
+  }
+  void take_link(std::size_t i) { gone_links_[i] = true; }
+
+  Machine result() {
+    for (int kind = 0; kind < 6; ++kind) {
+      std::uint32_t next = 0;
+      for (const bool gone : gone_[kind]) moved_[kind].push_back(gone ? Id<void>::kNone : next++);
+    }
+    for (std::size_t i = 0; i < m_.links.size(); ++i)
+      if (is_gone(m_.links[i].a) || is_gone(m_.links[i].b)) gone_links_[i] = true;
+    Machine r = m_;
+    filter(r.sockets, gone_[0]);
+    filter(r.memories, gone_[1]);
+    filter(r.gpus, gone_[2]);
+    filter(r.hubs, gone_[3]);
+    filter(r.nics, gone_[4]);
+    filter(r.disks, gone_[5]);
+    filter(r.links, gone_links_);
+    for (Socket& socket : r.sockets) move(socket.memories);
+    for (Memory& memory : r.memories) move(memory.near), move(memory.gpu);
+    for (Gpu& gpu : r.gpus) move(gpu.near), move(gpu.shares_with), move(gpu.memory);
+    for (Hub& hub : r.hubs) move(hub.near);
+    for (Nic& nic : r.nics) move(nic.near);
+    for (Disk& disk : r.disks) move(disk.memory);
+    for (Link& link : r.links)
+      for (Node* end : {&link.a, &link.b})
+        end->index = moved_[static_cast<std::size_t>(end->kind)][end->index];
+    warn_unreachable(r);
+    return r;
+  }
+
+ private:
+  bool is_gone(Node n) const { return gone_[static_cast<std::size_t>(n.kind)][n.index]; }
+
+  void own_memory(MemoryId id, MemoryKind kind) {
+    if (!id.is_valid() || m_.memories[id.value].kind != kind) return;
+    for (std::size_t g = 0; g < m_.gpus.size(); ++g)
+      if (m_.gpus[g].memory == id && !gone_[2][g]) return;  // a partition still needs it
+    gone_[1][id.value] = true;
+  }
+
+  template <class List>
+  static void filter(List& list, const std::vector<bool>& gone) {
+    List kept;
+    for (std::size_t i = 0; i < list.size(); ++i)
+      if (!gone[i]) kept.push_back(std::move(list[i]));
+    list = std::move(kept);
+  }
+
+  template <class Tag>
+  void move(Id<Tag>& id) const {
+    if (id.is_valid()) id.value = moved_[static_cast<std::size_t>(Node(id).kind)][id.value];
+  }
+  template <class Tag>
+  void move(std::vector<Id<Tag>>& ids) const {
+    for (Id<Tag>& id : ids) move(id);
+    std::erase_if(ids, [](Id<Tag> id) { return !id.is_valid(); });
+  }
+
+  const Machine& m_;
+  std::vector<bool> gone_[6];
+  std::vector<bool> gone_links_;
+  std::vector<std::uint32_t> moved_[6];
+};
+
+}  // namespace
+
+Machine with_value(const Machine& machine, const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string::npos || equals == 0)
+    fail(assignment, "expected PATH=VALUE, for example link3.bytes_per_second=12 GB/s");
+  const std::string path = assignment.substr(0, equals), text = assignment.substr(equals + 1);
+  Json value = Json::parse(text, nullptr, false);
+  if (value.is_discarded()) value = text;
+
+  Json document = Json::parse(write_machine_file(machine));
+  if (path == "source") {
+    document["source"] = value;
+  } else {
+    const std::size_t dot = path.find('.');
+    const std::string id = path.substr(0, dot);
+    if (dot == std::string::npos || dot + 1 == path.size())
+      fail(path, "expected an id and a key, for example gpu0.model, link3.bytes_per_second");
+    const auto node = parse_node(id);
+    const auto link = parse_link_id(id);
+    if (!node && !link) fail(path, "\"" + id + "\" is no id such as gpu0, mem1, link3");
+    Json& list = document[node ? list_of(node->kind) : "links"];
+    const std::size_t index = node ? node->index : link->value;
+    if (index >= list.size())
+      fail(path, "there is no " + id + "; the machine has " + std::to_string(list.size()) +
+                     " of that kind");
+    list[index][path.substr(dot + 1)] = value;
+    // A changed figure of a link is what somebody assumes.
+    if (link && path.substr(dot + 1) != "provenance") list[index]["provenance"] = "assumed";
+  }
+  try {
+    Machine changed = read_machine_file(document.dump(), "--set " + path);
+    warn_unreachable(changed);
+    return changed;
+  } catch (const Json::exception& error) {
+    fail(assignment, error.what());
+  }
+}
+
+Machine without(const Machine& machine, const std::string& thing) {
+  Removal removal(machine);
+  if (const auto node = parse_node(thing)) {
+    if (!removal.has(*node)) fail(thing, "is not there; see weft topo");
+    removal.take(*node);
+    return removal.result();
+  }
+  if (const auto link = parse_link_id(thing)) {
+    if (link->value >= machine.links.size())
+      fail(thing,
+           "is not there; the machine has " + std::to_string(machine.links.size()) + " links");
+    removal.take_link(link->value);
+    return removal.result();
+  }
+  const std::size_t dash = thing.find('-');
+  const auto a = parse_node(thing.substr(0, dash));
+  const auto b = dash == std::string::npos ? std::nullopt : parse_node(thing.substr(dash + 1));
+  if (!a || !b) fail(thing, "expected an id such as gpu1 or link3, or two nodes such as gpu0-gpu1");
+  bool any = false;
+  for (std::size_t i = 0; i < machine.links.size(); ++i) {
+    const Link& link = machine.links[i];
+    if ((link.a == *a && link.b == *b) || (link.a == *b && link.b == *a)) {
+      removal.take_link(i);
+      any = true;
+    }
+  }
+  if (!any) fail(thing, "no link joins these two");
+  return removal.result();
+}
+
+}  // namespace weft
