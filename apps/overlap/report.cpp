@@ -7,6 +7,7 @@
 #include "apps/common/progress.hpp"
 #include "apps/common/table.hpp"
 #include "framework/trace_summary.hpp"
+#include "topology/describe.hpp"
 
 namespace weft::apps {
 namespace {
@@ -66,7 +67,7 @@ std::string to_json(const std::vector<Result>& results, const Runtime& runtime,
   json["devices"] = nlohmann::ordered_json::array();
   for (const Device& device : runtime.devices())
     json["devices"].push_back({{"id", device.name()}, {"engine", runtime.engine_of(device)}});
-  json["machine"] = runtime.machine().source;
+  json["machine"] = summary(runtime.machine());
   json["modelled"] = pace;
   json["n"] = workload.n;
   json["ops"] = workload.ops;
