@@ -101,6 +101,8 @@ void check(const Options& options) {
     refuse("--lr", *options.rate, "wanted a learning rate above 0");
   if (options.momentum && !(*options.momentum >= 0 && *options.momentum < 1))
     refuse("--momentum", *options.momentum, "wanted a number from 0 to below 1");
+  if (options.seed && *options.seed < 0)
+    refuse("--seed", *options.seed, "wanted a number of 0 or more");
   check_writable("--save", options.save);
 }
 
