@@ -194,14 +194,34 @@ TEST_CASE("gradients of shards on any devices add up to those of the definition"
       network.initialise();
       network.reset_score();
       network.forward(shard, rows);
-      const auto part_2 = network.gradient_2().to_host(), part_1 = network.gradient_1().to_host();
-      for (std::size_t i = 0; i < g1.size(); ++i) g1[i] += part_1[i];
-      for (std::size_t i = 0; i < g2.size(); ++i) g2[i] += part_2[i];
+      // The first layer in two parts.
+      std::size_t at = 0;
+      for (const Part& part : {Part{1, 0, 13}, Part{1, 13, 18}}) {
+        const auto rows_of_g1 = network.gradient(part).to_host();
+        for (const float value : rows_of_g1.span()) g1[at++] += value;
+      }
+      const auto whole = network.gradient({2, 0, 18}).to_host();
+      for (std::size_t i = 0; i < g2.size(); ++i) g2[i] += whole[i];
       loss += network.score().to_host()[0];
     }
     CHECK(largest_difference({g1.begin(), g1.end()}, wanted.g1) < 1e-6);
     CHECK(largest_difference({g2.begin(), g2.end()}, wanted.g2) < 1e-6);
     CHECK(loss == Approx(wanted.loss).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("the parts of a gradient cover it, the last layer first", "[apps]") {
+  for (std::size_t hidden : {1u, 256u, 4096u}) {
+    const auto parts = gradient_parts({784, hidden, 10, 256, 0.1f, 0.9f, 1});
+    CHECK(parts[0].layer == 2);
+    CHECK(parts[0].rows == static_cast<std::int64_t>(hidden) + 1);
+    std::int64_t next = 0;
+    for (std::size_t p = 1; p < parts.size(); ++p) {
+      CHECK(parts[p].layer == 1);
+      CHECK(parts[p].first == next);
+      next += parts[p].rows;
+    }
+    CHECK(next == 785);
   }
 }
 
@@ -218,11 +238,11 @@ TEST_CASE("a step in one op is the same step as gradient and update", "[apps]") 
       for (int i = 0; i < 3; ++i) {
         network->forward(shard, 50);
         if (network == &together) {
-          network->descend_2();
-          network->descend_1();
+          network->descend(2);
+          network->descend(1);
         } else {
-          network->update_2(network->gradient_2());
-          network->update_1(network->gradient_1());
+          for (const Part& part : {Part{2, 0, 41}, Part{1, 0, 8}, Part{1, 8, 13}})
+            network->update(part, network->gradient(part));
         }
       }
     }
