@@ -87,6 +87,7 @@ Trainer::Trainer(const Runtime& runtime, const Dataset& data, const Hyper& hyper
       devices_(std::move(devices)),
       shares_(std::move(shares)),
       group_(runtime.collective(devices_)),
+      normal_(data.normal),
       train_count_(data.train.count),
       test_count_(data.test.count),
       train_images_(to_tensor(runtime, data.train.images, data.train.count)),
@@ -129,7 +130,7 @@ std::vector<Shard> Trainer::load(const Device* loader, const Tensor<std::uint8_t
     const auto height = static_cast<std::int64_t>(cuts[d + 1] - cuts[d]);
     Shard shard{socket.tensor<float>({height, images.shape()[1] + 1}),
                 socket.tensor<std::uint8_t>({height})};
-    socket.submit(kernels::load(), std::uint64_t{first + cuts[d]}, in(images), in(labels),
+    socket.submit(kernels::load(), std::uint64_t{first + cuts[d]}, normal_, in(images), in(labels),
                   in(order), out(shard.x), out(shard.y));
     shards.push_back(std::move(shard));
   }
