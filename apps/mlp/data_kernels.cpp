@@ -16,9 +16,22 @@ std::uint32_t below(std::uint32_t bound, std::uint64_t bits) {
   return static_cast<std::uint32_t>((bits >> 32) * bound >> 32);
 }
 
-void load_row(const std::uint8_t* pixels, std::size_t count, float* to) {
-  for (std::size_t p = 0; p < count; ++p) to[p] = static_cast<float>(pixels[p]) * (1.0f / 255.0f);
+void load_row(const std::uint8_t* pixels, std::size_t count, Normal normal, float* to) {
+  for (std::size_t p = 0; p < count; ++p)
+    to[p] = normal.scale * static_cast<float>(pixels[p]) + normal.offset;
   to[count] = 1.0f;
+}
+
+void run_load(Cpu& cpu, std::uint64_t first, Normal normal, In<std::uint8_t> images,
+              In<std::uint8_t> labels, In<std::uint32_t> order, Out<float> x, Out<std::uint8_t> y) {
+  const auto pixels = static_cast<std::size_t>(images.dim(1));
+  cpu.parallel_ranges(y.size(), kRowsTogether, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+      const std::size_t sample = order[first + row];
+      load_row(images.data() + sample * pixels, pixels, normal, x.data() + row * (pixels + 1));
+      y[row] = labels[sample];
+    }
+  });
 }
 
 }  // namespace
@@ -43,26 +56,12 @@ const Kernel<Out<std::uint32_t>>& in_order() {
   return kernel;
 }
 
-const Kernel<std::uint64_t, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t>, Out<float>,
-             Out<std::uint8_t>>&
+const Kernel<std::uint64_t, Normal, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t>,
+             Out<float>, Out<std::uint8_t>>&
 load() {
-  static const Kernel<std::uint64_t, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t>,
+  static const Kernel<std::uint64_t, Normal, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t>,
                       Out<float>, Out<std::uint8_t>>
-      kernel = Kernel("mlp_load")
-                   .cpu([](Cpu& cpu, std::uint64_t first, In<std::uint8_t> images,
-                           In<std::uint8_t> labels, In<std::uint32_t> order, Out<float> x,
-                           Out<std::uint8_t> y) {
-                     const auto pixels = static_cast<std::size_t>(images.dim(1));
-                     cpu.parallel_ranges(y.size(), kRowsTogether,
-                                         [&](std::size_t begin, std::size_t end) {
-                                           for (std::size_t row = begin; row < end; ++row) {
-                                             const std::size_t sample = order[first + row];
-                                             load_row(images.data() + sample * pixels, pixels,
-                                                      x.data() + row * (pixels + 1));
-                                             y[row] = labels[sample];
-                                           }
-                                         });
-                   });
+      kernel = Kernel("mlp_load").cpu(run_load);
   return kernel;
 }
 

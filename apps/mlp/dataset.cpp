@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cmath>
 #include <future>
 #include <string>
 
@@ -46,6 +47,20 @@ Samples samples_of(Half& half) {
   return {half.labels.extents[0], std::move(half.images.elements), std::move(half.labels.elements)};
 }
 
+// Sums of whole numbers: exact, so the same everywhere.
+Normal normal_of(const std::vector<std::uint8_t>& pixels) {
+  std::uint64_t sum = 0, squares = 0;
+  for (const std::uint8_t pixel : pixels) {
+    sum += pixel;
+    squares += static_cast<std::uint32_t>(pixel) * pixel;
+  }
+  const auto count = static_cast<double>(pixels.size());
+  const double mean = static_cast<double>(sum) / count;
+  const double variance = static_cast<double>(squares) / count - mean * mean;
+  const double deviation = variance > 0 ? std::sqrt(variance) : 1;
+  return {static_cast<float>(1 / deviation), static_cast<float>(-mean / deviation)};
+}
+
 }  // namespace
 
 Dataset read_dataset(const fs::path& folder) {
@@ -75,6 +90,7 @@ Dataset read_dataset(const fs::path& folder) {
                     "; the two files must come from the same data set");
   data.fingerprint =
       static_cast<std::uint32_t>(crc32(0, labels.data(), static_cast<unsigned>(labels.size())));
+  data.normal = normal_of(train.images.elements);
   data.train = samples_of(train);
   data.test = samples_of(test);
   return data;

@@ -16,11 +16,18 @@ struct Samples {
   std::vector<std::uint8_t> labels;  ///< [count]
 };
 
+/// What makes a pixel a number: `scale * pixel + offset`, mean 0 and deviation 1 over the training
+/// set.
+struct Normal {
+  float scale = 1, offset = 0;
+};
+
 /// A data set in IDX form, such as Fashion-MNIST or MNIST.
 struct Dataset {
   std::size_t inputs = 0;   ///< pixels of a picture
   std::size_t classes = 0;  ///< labels are 0 to classes - 1
   Samples train, test;
+  Normal normal;
   std::uint32_t fingerprint = 0;  ///< CRC-32 of the training labels
 };
 

@@ -106,18 +106,26 @@ void run_forward(Cpu& cpu, std::uint64_t batch, In<float> x, In<std::uint8_t> y,
   add_up(answers, score);
 }
 
-/// c = alpha·aᵀ·d + beta·c, rows [first, last) of c.
+/// c = alpha·(rows first … last of aᵀ·d) + beta·c, where c holds these rows.
 void product(Cpu& cpu, std::size_t first, std::size_t last, float alpha, In<float> a, In<float> d,
              float beta, float* c) {
   const std::int64_t n = d.dim(1), lda = a.dim(1);
-  float* rows = c + static_cast<std::int64_t>(first) * n;
   const auto m = static_cast<std::int64_t>(last - first);
   if (d.dim(0) == 0) {  // a shard without samples
-    for (std::int64_t i = 0; i < m * n; ++i) rows[i] = beta == 0 ? 0.0f : beta * rows[i];
+    for (std::int64_t i = 0; i < m * n; ++i) c[i] = beta == 0 ? 0.0f : beta * c[i];
     return;
   }
-  blas::gemm(cpu, true, false, m, n, d.dim(0), alpha, a.data() + first, lda, d.data(), n, beta,
-             rows, n);
+  blas::gemm(cpu, true, false, m, n, d.dim(0), alpha, a.data() + first, lda, d.data(), n, beta, c,
+             n);
+}
+
+void run_gradient(Cpu& cpu, std::int64_t first, In<float> a, In<float> d, Out<float> g) {
+  const auto height = static_cast<std::size_t>(g.dim(0)),
+             width = static_cast<std::size_t>(g.dim(1));
+  const auto from = static_cast<std::size_t>(first);
+  for_panels(cpu, height, height, [&](std::size_t begin, std::size_t end) {
+    product(cpu, from + begin, from + end, 1.0f, a, d, 0.0f, g.data() + begin * width);
+  });
 }
 
 void run_descend(Cpu& cpu, float rate, float momentum, In<float> a, In<float> d, InOut<float> w,
@@ -126,24 +134,28 @@ void run_descend(Cpu& cpu, float rate, float momentum, In<float> a, In<float> d,
              width = static_cast<std::size_t>(w.dim(1));
   for_panels(cpu, height, height, [&](std::size_t first, std::size_t last) {
     if (v.size() == 0) {
-      product(cpu, first, last, -rate, a, d, 1.0f, w.data());
+      product(cpu, first, last, -rate, a, d, 1.0f, w.data() + first * width);
       return;
     }
-    product(cpu, first, last, 1.0f, a, d, momentum, v.data());
+    product(cpu, first, last, 1.0f, a, d, momentum, v.data() + first * width);
     for (std::size_t i = first * width; i < last * width; ++i) w[i] -= rate * v[i];
   });
 }
 
-void run_update(Cpu& cpu, float rate, float momentum, In<float> g, InOut<float> w, InOut<float> v) {
+void run_update(Cpu& cpu, float rate, float momentum, std::int64_t first, In<float> g,
+                InOut<float> w, InOut<float> v) {
   constexpr std::size_t kGrain = 32'768;
-  cpu.parallel_ranges(w.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+  const auto from = static_cast<std::size_t>(first * w.dim(1));
+  cpu.parallel_ranges(g.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+    float* ws = w.data() + from;
     if (v.size() == 0) {
-      for (std::size_t i = begin; i < end; ++i) w[i] -= rate * g[i];
+      for (std::size_t i = begin; i < end; ++i) ws[i] -= rate * g[i];
       return;
     }
+    float* vs = v.data() + from;
     for (std::size_t i = begin; i < end; ++i) {
-      v[i] = momentum * v[i] + g[i];
-      w[i] -= rate * v[i];
+      vs[i] = momentum * vs[i] + g[i];
+      ws[i] -= rate * vs[i];
     }
   });
 }
@@ -222,28 +234,25 @@ forward() {
   return kernel;
 }
 
-const Kernel<In<float>, In<float>, Out<float>>& gradient() {
-  static const Kernel<In<float>, In<float>, Out<float>> kernel =
+const Kernel<std::int64_t, In<float>, In<float>, Out<float>>& gradient() {
+  static const Kernel<std::int64_t, In<float>, In<float>, Out<float>> kernel =
       Kernel("mlp_gradient")
-          .cpu([](Cpu& cpu, In<float> a, In<float> d, Out<float> g) {
-            const auto height = static_cast<std::size_t>(g.dim(0));
-            for_panels(cpu, height, height, [&](std::size_t first, std::size_t last) {
-              product(cpu, first, last, 1.0f, a, d, 0.0f, g.data());
-            });
-          })
-          .cost([](In<float> a, In<float> d, Out<float> g) {
+          .cpu(run_gradient)
+          .cost([](std::int64_t, In<float> a, In<float> d, Out<float> g) {
+            const double inputs = count(a.dim(0)) * count(g.dim(0));  // the part of a that is used
             return Cost{2 * count(a.dim(0)) * count(g.shape().size()),
-                        sizeof(float) * static_cast<double>(a.size() + d.size() + g.size())};
+                        sizeof(float) * (inputs + static_cast<double>(d.size() + g.size()))};
           });
   return kernel;
 }
 
-const Kernel<float, float, In<float>, InOut<float>, InOut<float>>& update() {
-  static const Kernel<float, float, In<float>, InOut<float>, InOut<float>> kernel =
+const Kernel<float, float, std::int64_t, In<float>, InOut<float>, InOut<float>>& update() {
+  static const Kernel<float, float, std::int64_t, In<float>, InOut<float>, InOut<float>> kernel =
       Kernel("mlp_update")
           .cpu(run_update)
-          .cost([](float, float, In<float>, InOut<float> w, InOut<float> v) {
-            const double elements = count(w.shape().size()), speeds = count(v.shape().size());
+          .cost([](float, float, std::int64_t, In<float> g, InOut<float>, InOut<float> v) {
+            const double elements = count(g.shape().size());
+            const double speeds = v.size() ? elements : 0;
             return Cost{2 * (elements + speeds), sizeof(float) * (3 * elements + 2 * speeds)};
           });
   return kernel;

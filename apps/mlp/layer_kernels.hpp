@@ -29,12 +29,13 @@ const Kernel<std::uint64_t, In<float>, In<std::uint8_t>, In<float>, In<float>, O
              Out<float>, Out<float>, InOut<double>>&
 forward();
 
-/// g = aᵀ·d: a layer's gradient from its inputs a and its errors d.
-const Kernel<In<float>, In<float>, Out<float>>& gradient();
+/// g = rows `first` … of aᵀ·d, as many as g has: a part of a layer's gradient from the layer's
+/// inputs a and its errors d.
+const Kernel<std::int64_t, In<float>, In<float>, Out<float>>& gradient();
 
-/// One SGD step: v = momentum·v + g, w -= rate·v. Without momentum v has no elements and g takes
-/// its place.
-const Kernel<float, float, In<float>, InOut<float>, InOut<float>>& update();
+/// One SGD step of rows `first` … of w, as many as g has: v = momentum·v + g, w -= rate·v. Without
+/// momentum v has no elements and g takes its place. Order: rate, momentum, first, g, w, v.
+const Kernel<float, float, std::int64_t, In<float>, InOut<float>, InOut<float>>& update();
 
 /// `gradient` and `update` in one, where no other device has a part in the gradient: the update is
 /// the product's own alpha and beta. Order: rate, momentum, a, d, w, v.

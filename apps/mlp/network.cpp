@@ -1,5 +1,6 @@
 #include "apps/mlp/network.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "apps/mlp/layer_kernels.hpp"
@@ -36,6 +37,20 @@ Shape velocity_shape_2(const Hyper& hyper) {
   return hyper.momentum == 0 ? Shape{0} : shape_2(hyper);
 }
 
+std::vector<Part> gradient_parts(const Hyper& hyper) {
+  // Smaller parts cost more in messages than they hide; more parts than a few hide nothing more.
+  constexpr std::size_t kBytes = 256 << 10, kMost = 4;
+  const Shape first = shape_1(hyper), second = shape_2(hyper);
+  const std::size_t bytes = static_cast<std::size_t>(first.size()) * sizeof(float);
+  const auto count = static_cast<std::int64_t>(std::clamp<std::size_t>(bytes / kBytes, 1, kMost));
+  std::vector<Part> parts{{2, 0, second[0]}};
+  for (std::int64_t p = 0; p < count; ++p) {
+    const std::int64_t from = first[0] * p / count, to = first[0] * (p + 1) / count;
+    parts.push_back({1, from, to - from});
+  }
+  return parts;
+}
+
 Network::Network(Device device, const Hyper& hyper)
     : device_(device),
       hyper_(hyper),
@@ -70,39 +85,26 @@ void Network::forward(const Shard& shard, std::size_t batch) {
                  out(h_), out(dz_), out(dh_), inout(score_));
 }
 
-Tensor<float> Network::gradient_2() const {
-  auto gradient = device_.tensor<float>(w2_.shape());
-  device_.submit(kernels::gradient(), in(h_), in(dz_), out(gradient));
+Tensor<float> Network::gradient(const Part& part) const {
+  const bool is_first = part.layer == 1;
+  const std::int64_t width = (is_first ? w1_ : w2_).shape()[1];
+  auto gradient = device_.tensor<float>({part.rows, width});
+  device_.submit(kernels::gradient(), part.first, in(is_first ? x_ : h_), in(is_first ? dh_ : dz_),
+                 out(gradient));
   return gradient;
 }
 
-Tensor<float> Network::gradient_1() const {
-  auto gradient = device_.tensor<float>(w1_.shape());
-  device_.submit(kernels::gradient(), in(x_), in(dh_), out(gradient));
-  return gradient;
+Future Network::update(const Part& part, const Tensor<float>& gradient) const {
+  const bool is_first = part.layer == 1;
+  return device_.submit(kernels::update(), hyper_.rate, hyper_.momentum, part.first, in(gradient),
+                        inout(is_first ? w1_ : w2_), inout(is_first ? v1_ : v2_));
 }
 
-Future Network::update_2(const Tensor<float>& gradient) const {
-  return update(gradient, w2_, v2_);
-}
-Future Network::update_1(const Tensor<float>& gradient) const {
-  return update(gradient, w1_, v1_);
-}
-
-Future Network::descend_2() const {
-  return device_.submit(kernels::descend(), hyper_.rate, hyper_.momentum, in(h_), in(dz_),
-                        inout(w2_), inout(v2_));
-}
-
-Future Network::descend_1() const {
-  return device_.submit(kernels::descend(), hyper_.rate, hyper_.momentum, in(x_), in(dh_),
-                        inout(w1_), inout(v1_));
-}
-
-Future Network::update(const Tensor<float>& gradient, const Tensor<float>& w,
-                       const Tensor<float>& v) const {
-  return device_.submit(kernels::update(), hyper_.rate, hyper_.momentum, in(gradient), inout(w),
-                        inout(v));
+Future Network::descend(int layer) const {
+  const bool is_first = layer == 1;
+  return device_.submit(kernels::descend(), hyper_.rate, hyper_.momentum, in(is_first ? x_ : h_),
+                        in(is_first ? dh_ : dz_), inout(is_first ? w1_ : w2_),
+                        inout(is_first ? v1_ : v2_));
 }
 
 void Network::reset_score() {

@@ -11,7 +11,7 @@ namespace weft::mlp {
 struct Hyper {
   std::size_t inputs = 0, hidden = 256, classes = 0;
   std::size_t batch = 256;
-  float rate = 0.1f;
+  float rate = 0.02f;
   float momentum = 0.9f;
   std::uint64_t seed = 1;
 };
@@ -34,6 +34,12 @@ struct Shard {
   Tensor<std::uint8_t> y;
 };
 
+/// Rows [first, first + rows) of the weights of a layer, 1 or 2.
+struct Part {
+  int layer = 1;
+  std::int64_t first = 0, rows = 0;
+};
+
 /// One device's copy of the perceptron and what it does with a shard of samples. Each call submits
 /// ops and returns at once.
 class Network {
@@ -48,15 +54,12 @@ class Network {
 
   /// Forward, and back as far as the errors of both layers; `batch` rows on all devices together.
   void forward(const Shard& shard, std::size_t batch);
-  /// The gradient of a layer, after `forward`.
-  [[nodiscard]] Tensor<float> gradient_2() const;
-  [[nodiscard]] Tensor<float> gradient_1() const;
-  /// One SGD step of a layer with the gradient of all devices.
-  Future update_2(const Tensor<float>& gradient) const;
-  Future update_1(const Tensor<float>& gradient) const;
-  /// `gradient` and `update` in one op each, where this device is alone.
-  Future descend_2() const;
-  Future descend_1() const;
+  /// A part of the gradient of this device's samples, after `forward`.
+  [[nodiscard]] Tensor<float> gradient(const Part& part) const;
+  /// One SGD step of that part of the weights, with the gradient of all devices.
+  Future update(const Part& part, const Tensor<float>& gradient) const;
+  /// Both for a whole layer (1 or 2) in one op, where this device is alone.
+  Future descend(int layer) const;
 
   /// Starts new sums of loss and right answers, for training.
   void reset_score();
@@ -71,15 +74,16 @@ class Network {
   [[nodiscard]] const Tensor<float>& v2() const { return v2_; }
 
  private:
-  Future update(const Tensor<float>& gradient, const Tensor<float>& w,
-                const Tensor<float>& v) const;
-
   Device device_;
   Hyper hyper_;
   Tensor<float> w1_, w2_, v1_, v2_;
   Tensor<float> x_, h_, dz_, dh_;  // of the last forward
   Tensor<double> score_;
 };
+
+/// The gradient in parts of some hundred kilobytes: the last layer first, as the backward pass
+/// computes it.
+std::vector<Part> gradient_parts(const Hyper& hyper);
 
 /// Shapes of the weights, and of the velocities: no elements without momentum.
 Shape shape_1(const Hyper& hyper);

@@ -74,7 +74,7 @@ void add_options(CLI::App& command, Options& options) {
                   "passes over the training set, those of the resumed "
                   "checkpoint included")
       ->capture_default_str();
-  command.add_option("--lr", options.rate, "learning rate (default: 0.1)");
+  command.add_option("--lr", options.rate, "learning rate (default: 0.02)");
   command.add_option("--momentum", options.momentum, "momentum of SGD, 0 for none (default: 0.9)");
   command.add_option("--seed", options.seed, "of first weights and order of samples (default: 1)");
   command
@@ -101,6 +101,8 @@ void check(const Options& options) {
     refuse("--lr", *options.rate, "wanted a learning rate above 0");
   if (options.momentum && !(*options.momentum >= 0 && *options.momentum < 1))
     refuse("--momentum", *options.momentum, "wanted a number from 0 to below 1");
+  if (options.seed && *options.seed < 0)
+    refuse("--seed", *options.seed, "wanted a number of 0 or more");
   check_writable("--save", options.save);
 }
 

@@ -25,9 +25,8 @@ struct Options {
   apps::CommonOptions common;
   std::string devices;  ///< `gpu0,gpu1`; empty: all GPUs, or socket0 where there is none
   std::string share = "auto";
-  std::optional<std::int64_t> hidden, batch;
+  std::optional<std::int64_t> hidden, batch, seed;
   std::optional<double> rate, momentum;
-  std::optional<std::uint64_t> seed;
   std::int64_t epochs = 10;
   std::int64_t eval_every = 1;
   std::string save, resume;  ///< files; empty: none

@@ -19,12 +19,13 @@ std::vector<Device> choose_devices(const Runtime& runtime, const std::string& na
   }
   std::istringstream parts(names);
   for (std::string name; std::getline(parts, name, ',');) {
+    if (name.empty())
+      throw OptionError("--devices " + names + ": has an empty name; give names such as gpu0,gpu1");
     for (const Device& known : devices)
       if (known.name() == name)
         throw OptionError("--devices " + names + ": " + name + " is in the list twice");
     devices.push_back(runtime.device(name));
   }
-  if (devices.empty()) throw OptionError("--devices " + names + ": names no device");
   return devices;
 }
 

@@ -16,7 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // How far submission, and with it the loading of minibatches, runs ahead of the devices.
-constexpr std::size_t kStepsAhead = 8;
+constexpr std::size_t kStepsAhead = 6;
 constexpr auto kLookEvery = std::chrono::milliseconds(250);  // at the loss so far
 
 double seconds_since(Clock::time_point start) {
@@ -83,9 +83,11 @@ Trainer::Trainer(const Runtime& runtime, const Dataset& data, const Hyper& hyper
                  std::vector<Device> devices, Shares shares)
     : runtime_(runtime),
       hyper_(hyper),
+      parts_(gradient_parts(hyper)),
       devices_(std::move(devices)),
       shares_(std::move(shares)),
       group_(runtime.collective(devices_)),
+      normal_(data.normal),
       train_count_(data.train.count),
       test_count_(data.test.count),
       train_images_(to_tensor(runtime, data.train.images, data.train.count)),
@@ -128,7 +130,7 @@ std::vector<Shard> Trainer::load(const Device* loader, const Tensor<std::uint8_t
     const auto height = static_cast<std::int64_t>(cuts[d + 1] - cuts[d]);
     Shard shard{socket.tensor<float>({height, images.shape()[1] + 1}),
                 socket.tensor<std::uint8_t>({height})};
-    socket.submit(kernels::load(), std::uint64_t{first + cuts[d]}, in(images), in(labels),
+    socket.submit(kernels::load(), std::uint64_t{first + cuts[d]}, normal_, in(images), in(labels),
                   in(order), out(shard.x), out(shard.y));
     shards.push_back(std::move(shard));
   }
@@ -139,21 +141,19 @@ std::vector<Future> Trainer::step(const Order& order, std::size_t first, std::si
   const std::vector<Shard> shards = load(nullptr, train_images_, train_labels_, order, first, rows);
   for (std::size_t d = 0; d < networks_.size(); ++d) networks_[d].forward(shards[d], rows);
 
+  if (networks_.size() == 1) return {networks_[0].descend(2), networks_[0].descend(1)};
+
+  // The sum of one part travels while the devices work on the next.
+  std::vector<std::vector<Tensor<float>>> sums;
+  for (const Part& part : parts_) {
+    sums.emplace_back();
+    for (const Network& network : networks_) sums.back().push_back(network.gradient(part));
+    group_.all_reduce(sums.back());
+  }
   std::vector<Future> updates;
-  if (networks_.size() == 1) {
-    updates.push_back(networks_[0].descend_2());
-    updates.push_back(networks_[0].descend_1());
-    return updates;
-  }
-  std::vector<Tensor<float>> gradients_2, gradients_1;
-  for (const Network& network : networks_) gradients_2.push_back(network.gradient_2());
-  group_.all_reduce(gradients_2);  // runs while the devices work on the first layer
-  for (const Network& network : networks_) gradients_1.push_back(network.gradient_1());
-  group_.all_reduce(gradients_1);
-  for (std::size_t d = 0; d < networks_.size(); ++d) {
-    updates.push_back(networks_[d].update_2(gradients_2[d]));
-    updates.push_back(networks_[d].update_1(gradients_1[d]));
-  }
+  for (std::size_t p = 0; p < parts_.size(); ++p)
+    for (std::size_t d = 0; d < networks_.size(); ++d)
+      updates.push_back(networks_[d].update(parts_[p], sums[p][d]));
   return updates;
 }
 
@@ -174,12 +174,10 @@ Epoch Trainer::train(std::uint64_t epoch, const std::function<void(const Progres
   for (std::size_t first = 0; first < train_count_; first += hyper_.batch) {
     const std::size_t rows = std::min(hyper_.batch, train_count_ - first);
     ahead.push_back({step(order, first, rows), rows});
-    if (ahead.size() < kStepsAhead) continue;
-    while (ahead.size() > kStepsAhead / 2) {
-      wait_for(ahead.front().updates);
-      progress.samples += ahead.front().samples;
-      ahead.pop_front();
-    }
+    if (ahead.size() <= kStepsAhead) continue;
+    wait_for(ahead.front().updates);
+    progress.samples += ahead.front().samples;
+    ahead.pop_front();
     if (look && look->are_here()) progress.loss = std::exchange(look, {})->mean().loss;
     if (!look && Clock::now() - looked > kLookEvery) {
       looked = Clock::now();

@@ -27,8 +27,9 @@ struct Epoch {
 };
 
 /// Data-parallel training: every device has its own copy of the network and trains its shard of
-/// each minibatch. A socket prepares the minibatches some steps ahead; the layers' gradients are
-/// summed over the devices, each as soon as it is there, while the rest of the backward pass runs.
+/// each minibatch. A socket prepares the minibatches some steps ahead; the gradients are summed
+/// over the devices layer by layer, a large one in parts, each as soon as it is there, while the
+/// rest of the backward pass runs.
 ///
 /// There is no schedule in here: each step submits its ops, and what they read and write orders
 /// them. One thread.
@@ -69,11 +70,13 @@ class Trainer {
 
   const Runtime& runtime_;
   const Hyper hyper_;
+  const std::vector<Part> parts_;  // of the gradient, in the order in which they are computed
   const std::vector<Device> devices_;
   Shares shares_;
   std::vector<Network> networks_;
   std::vector<Device> loaders_;  // the socket that prepares data for each device
   Collective group_;
+  const Normal normal_;
   std::size_t train_count_, test_count_;
   Tensor<std::uint8_t> train_images_, train_labels_, test_images_, test_labels_;
   std::vector<Shard> test_;  // loaded once; stays where it is used
