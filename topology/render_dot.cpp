@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string dot_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -22,8 +22,8 @@ void add_nodes(const Machine& machine, NodeKind kind, std::size_t count, const c
                const char* fill, std::string& text) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const Node node(kind, i);
-    text += "  " + to_string(node) + " [shape=" + shape + ", fillcolor=" + quoted(fill) +
-            ", label=" + quoted(describe(machine, node)) + "];\n";
+    text += "  " + to_string(node) + " [shape=" + shape + ", fillcolor=" + dot_text(fill) +
+            ", label=" + dot_text(describe(machine, node)) + "];\n";
   }
 }
 
@@ -31,7 +31,7 @@ void add_nodes(const Machine& machine, NodeKind kind, std::size_t count, const c
 
 std::string render_dot(const Machine& machine) {
   std::string text =
-      "graph machine {\n  label=" + quoted(machine.source + ": " + summary(machine)) +
+      "graph machine {\n  label=" + dot_text(machine.source + ": " + summary(machine)) +
       ";\n  node [style=filled, fontname=Helvetica];\n  edge [fontname=Helvetica];\n";
   add_nodes(machine, NodeKind::Socket, machine.sockets.size(), "box", "#e0edff", text);
   add_nodes(machine, NodeKind::Memory, machine.memories.size(), "note", "#ffffff", text);
@@ -49,7 +49,7 @@ std::string render_dot(const Machine& machine) {
     char width[32];
     std::snprintf(width, sizeof width, "%.1f", rate <= 1 ? 1.0 : 1 + std::log2(rate));
     text += "  " + to_string(link.a) + " -- " + to_string(link.b) + " [penwidth=" + width +
-            ", label=" + quoted(describe(link)) + "];\n";
+            ", label=" + dot_text(describe(link)) + "];\n";
   }
   return text + "}\n";
 }
