@@ -33,10 +33,10 @@ struct Plain {
 TEST_CASE("a mailbox gives back everything, oldest first", "[framework][mailbox]") {
   Owner owner;
   Plain a, b, c;
-  CHECK(owner.take_all() == nullptr);
+  CHECK(owner.take_ready() == nullptr);
   for (Op* op : {a.op, b.op, c.op}) owner.push(op);
   CHECK_FALSE(owner.is_empty());
-  Op* op = owner.take_all();
+  Op* op = owner.take_ready();
   CHECK(op == a.op);
   CHECK(op->next == b.op);
   CHECK(op->next->next == c.op);
@@ -45,16 +45,23 @@ TEST_CASE("a mailbox gives back everything, oldest first", "[framework][mailbox]
   CHECK(owner.wakes == 0);  // it never parked
 }
 
-TEST_CASE("a chain is handed over as it is", "[framework][mailbox]") {
+TEST_CASE("what was submitted ready is kept apart from what became ready", "[framework][mailbox]") {
   Owner owner;
   Plain a, b, c;
-  owner.push(a.op);
-  c.op->next = b.op;  // newest first
-  owner.push_chain(c.op, b.op);
-  Op* op = owner.take_all();
-  CHECK(op == a.op);
-  CHECK(op->next == b.op);
-  CHECK(op->next->next == c.op);
+  owner.push_submitted(a.op);
+  owner.push(b.op);
+  owner.push_submitted(c.op);
+  CHECK(owner.take_ready() == b.op);
+  CHECK(b.op->next == nullptr);
+  CHECK_FALSE(owner.is_empty());
+  CHECK_FALSE(owner.prepare_to_park());
+  CHECK(owner.take_submitted() == a.op);
+  CHECK(a.op->next == c.op);
+  CHECK(owner.is_empty());
+  REQUIRE(owner.prepare_to_park());
+  owner.push_submitted(a.op);
+  CHECK(owner.wakes == 1);
+  owner.take_submitted();
 }
 
 TEST_CASE("only the first push after a park wakes the owner", "[framework][mailbox]") {
@@ -68,7 +75,7 @@ TEST_CASE("only the first push after a park wakes the owner", "[framework][mailb
   CHECK_FALSE(owner.is_parked());
   CHECK_FALSE(owner.prepare_to_park());  // there is something to do
   CHECK_FALSE(owner.is_parked());
-  owner.take_all();
+  owner.take_ready();
   owner.nudge();
   CHECK(owner.wakes == 1);
   REQUIRE(owner.prepare_to_park());
@@ -85,7 +92,8 @@ TEST_CASE("no push is lost between a look and a park", "[framework][mailbox]") {
     int seen = 0;
     while (taken.load() < kOps * kThreads) {
       int now = 0;
-      for (Op* op = owner.take_all(); op; op = op->next) ++now;
+      for (Op* op = owner.take_ready(); op; op = op->next) ++now;
+      for (Op* op = owner.take_submitted(); op; op = op->next) ++now;
       taken.fetch_add(now);
       if (now) continue;
       if (taken.load() == kOps * kThreads) break;
@@ -97,7 +105,13 @@ TEST_CASE("no push is lost between a look and a park", "[framework][mailbox]") {
   std::vector<std::thread> producers;
   for (int t = 0; t < kThreads; ++t)
     producers.emplace_back([&, t] {
-      for (int i = 0; i < kOps; ++i) owner.push(ops[static_cast<std::size_t>(t * kOps + i)].op);
+      for (int i = 0; i < kOps; ++i) {
+        Op* op = ops[static_cast<std::size_t>(t * kOps + i)].op;
+        if (i % 2)
+          owner.push(op);
+        else
+          owner.push_submitted(op);
+      }
     });
   for (auto& producer : producers) producer.join();
   consumer.join();

@@ -64,10 +64,11 @@ class DrainedFabric {
   HandMailbox& link(std::uint32_t from, std::uint32_t to) { return *links_.at({from, to}); }
   MemoryPool& memory(std::size_t index) { return *fabric->memories[index]; }
 
-  /// Ops that are ready, over all mailboxes, oldest first per mailbox.
+  /// Ops that are ready at `mailbox`: those that became so, then those submitted so, oldest first.
   std::vector<Op*> take(Mailbox& mailbox) {
     std::vector<Op*> ops;
-    for (Op* op = mailbox.take_all(); op; op = op->next) ops.push_back(op);
+    for (Op* op = mailbox.take_ready(); op; op = op->next) ops.push_back(op);
+    for (Op* op = mailbox.take_submitted(); op; op = op->next) ops.push_back(op);
     return ops;
   }
   /// The only op that is ready at `mailbox`; null if there is none or more than one.
