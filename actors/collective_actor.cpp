@@ -240,6 +240,8 @@ class Expansion {
     // Followers may be launched once every step has its place on a lane, not before: a follower in
     // front of a step on one lane would wait for what waits behind it.
     acquire(&whole_);
+    if (fabric_.tracer)
+      for (const Op* op : made_) fabric_.tracer->made_part(whole_, *op);
     Op* launched = join(announce);
     Op* ended = join(end);
     std::uint32_t ready_launched = 0, ready_ended = 0;
@@ -278,7 +280,8 @@ void CollectiveActor::ready(Op* op) {
 }
 
 bool CollectiveActor::run_some() {
-  local_.append(mailbox_.take_all());
+  local_.append(mailbox_.take_ready());
+  local_.append(mailbox_.take_submitted());
   if (local_.empty()) return false;
   while (Op* op = local_.pop_front()) {
     const Place& place = *(*static_cast<CollectiveCall*>(op->scalars())->members).front();

@@ -39,6 +39,13 @@ caf::behavior future_actor(caf::event_based_actor* self) {
         found->second.answer.deliver(Settled{found->second.future});
         state->pending.erase(found);
       },
+      [=](const Stop&) {
+        // What settled before the runtime ended is still told.
+        for (auto& [id, pending] : state->pending)
+          if (pending.future.is_settled()) pending.answer.deliver(Settled{pending.future});
+        state->pending.clear();
+        self->quit();
+      },
   };
 }
 

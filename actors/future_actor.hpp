@@ -5,7 +5,7 @@
 namespace weft {
 
 /// Turns futures into messages: answers each `AwaitFuture` with `Settled` once that future has
-/// settled. Event-based; dies with the system or on exit.
+/// settled. On `Stop` it answers those that have, refuses the others, and ends. Event-based.
 caf::actor spawn_future_actor(caf::actor_system& system);
 
 }  // namespace weft

@@ -18,7 +18,8 @@ void GpuActor::ready(Op* op) {
 }
 
 bool GpuActor::run_some() {
-  local_.append(mailbox_.take_all());
+  local_.append(mailbox_.take_ready());
+  local_.append(mailbox_.take_submitted());
   if (local_.empty()) return false;
   while (Op* op = local_.pop_front()) launch(*op);
   return true;

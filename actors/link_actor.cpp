@@ -35,7 +35,8 @@ bool LinkActor::prepare_to_park() {
 }
 
 bool LinkActor::run_direction(LinkDirection& direction) {
-  direction.waiting.append(direction.mailbox.take_all());
+  direction.waiting.append(direction.mailbox.take_ready());
+  direction.waiting.append(direction.mailbox.take_submitted());
   bool did = false;
   while (!direction.waiting.empty()) {
     if (direction.lane->busy_bytes() >= kByteBudget) break;

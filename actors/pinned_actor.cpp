@@ -22,6 +22,8 @@ constexpr auto kSpin = std::chrono::microseconds(50);
 // After this much of a spin the thread gives its core to whoever wants it between looks.
 constexpr auto kPolite = std::chrono::microseconds(4);
 
+constexpr unsigned kPauses = 4;
+
 void pin(int cpu) {
   if (cpu < 0) return;
   cpu_set_t set;
@@ -71,10 +73,10 @@ class PinnedCafActor final : public caf::blocking_actor {
         continue;
       }
       if (stopping_) return false;
-      if (round % 16 != 0) {
-        relax();
-        continue;
-      }
+      // Not too eager: what arrives meanwhile comes in one batch, and each look takes a cache line
+      // away from those who push.
+      for (unsigned i = 0; i < kPauses; ++i) relax();
+      if (round % 4 != 0) continue;
       const auto waited = Clock::now() - last_work;
       if (waited < kPolite) continue;
       if (!idle) set_idle(idle = true);

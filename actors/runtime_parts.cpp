@@ -144,21 +144,36 @@ void Runtime::Parts::start() {
   collectives = std::make_unique<CollectiveActor>(*fabric, fabric->link_admissions.back().get());
   run_on_thread({collectives.get()}, {&collectives->mailbox()}, "collectives", -1);
   future_actor = spawn_future_actor(*system);
-  if (options.watchdog->count() > 0)
-    watchdog = spawn_watchdog(
-        *system, *options.watchdog, [this] { return fabric->settled(); },
-        [this] { return fabric->in_flight(); },
-        [this] {
-          spdlog::warn("nothing has settled for {:.1f} s, {} ops are pending:\n{}",
-                       1e-9 * static_cast<double>(options.watchdog->count()), fabric->in_flight(),
-                       describe_waits(*fabric));
-        });
+  if (options.watchdog->count() == 0) return;
+  watched->fabric = fabric;
+  // Under the lock, so that the actors are there as long as it looks at their ops.
+  auto ask = [watched = watched](auto question) {
+    return [watched, question] {
+      std::lock_guard lock(watched->mutex);
+      if (watched->fabric) return question(*watched->fabric);
+      return decltype(question(*watched->fabric))();
+    };
+  };
+  const double silence = 1e-9 * static_cast<double>(options.watchdog->count());
+  watchdog = spawn_watchdog(
+      *system, *options.watchdog, ask([](const Fabric& f) { return f.settled(); }),
+      ask([](const Fabric& f) { return f.in_flight(); }), ask([silence](const Fabric& f) {
+        spdlog::warn("nothing has settled for {:.1f} s, {} ops are pending:\n{}", silence,
+                     f.in_flight(), describe_waits(f));
+      }));
 }
 
 Runtime::Parts::~Parts() {
-  while (fabric->in_flight() != 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  // A promise that something in flight waited for may still be on its way out of a mailbox.
+  while (fabric->in_flight() != 0 || promises_are_settling())
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  {
+    std::lock_guard lock(watched->mutex);
+    watched->fabric = nullptr;
+  }
   fabric->closed.store(true, std::memory_order_release);
-  caf::anon_send_exit(future_actor, caf::exit_reason::user_shutdown);
+  // A message, not an exit, which would overtake what has settled.
+  shim::anon_send(future_actor, Stop{});
   if (watchdog) caf::anon_send_exit(watchdog, caf::exit_reason::user_shutdown);
   for (auto& thread : threads) thread->join();
   if (fabric->last_serial) release(std::exchange(fabric->last_serial, nullptr));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "actors/caf_shim.hpp"
@@ -37,6 +38,13 @@ struct Runtime::Parts {
   std::unique_ptr<CollectiveActor> collectives;
   std::vector<std::unique_ptr<PinnedActor>> threads;
   caf::actor future_actor, watchdog;
+
+  /// What the watchdog looks at: it ends on a message, some time after the runtime.
+  struct Watched {
+    std::mutex mutex;
+    Fabric* fabric = nullptr;  // null once the runtime ends
+  };
+  std::shared_ptr<Watched> watched = std::make_shared<Watched>();
 
  private:
   void choose_machine();

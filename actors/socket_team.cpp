@@ -15,7 +15,11 @@ namespace {
 constexpr double kLongNs = 20'000;
 // Shorter ops are not worth a write to their kernel's shared statistics.
 constexpr double kWorthNoting = 2'000;
-constexpr std::size_t kLookEvery = 4;  // own ops between two looks into the mailbox
+constexpr std::size_t kLookEvery = 4;  // own ops between two looks for what others made ready
+constexpr std::size_t kLookForSubmissions = 16;
+constexpr std::size_t kBurst = 3;              // submissions at one look that call for patience
+constexpr std::uint64_t kFirstGather = 1'000;  // ticks, roughly half a microsecond
+constexpr std::uint64_t kMostGather = 20'000;
 
 bool may_be_long(const KernelCode& code) {
   const std::uint32_t typical = code.typical_ns.load(std::memory_order_relaxed);
@@ -64,17 +68,34 @@ void SocketLane::idle_changes(bool idle) {
 }
 
 bool SocketLane::run_some() {
-  local_.append(mailbox_.take_all());
+  local_.append(mailbox_.take_ready());
+  if (local_.empty()) look_for_submissions();
   if (local_.empty()) return help_neighbours() || take_from_neighbours();
   std::size_t since_look = 0;
   while (Op* op = local_.pop_front()) {
+    if (const Op* next = local_.front()) next->prefetch();
     execute(op);
-    if (++since_look == kLookEvery) {
-      since_look = 0;
-      local_.append(mailbox_.take_all());
-    }
+    if (++since_look % kLookEvery == 0) local_.append(mailbox_.take_ready());
+    if (since_look % kLookForSubmissions == 0) look_for_submissions();
   }
   return true;
+}
+
+// While a program submits faster than a lane runs dry, each look takes the list's cache line from
+// the submitter, and an op run right behind its submission takes the lines of its successors. So a
+// burst is let gather for some microseconds; a lone op (a hand-off that somebody waits for) is
+// taken at once.
+void SocketLane::look_for_submissions() {
+  const std::uint64_t now = ticks();
+  if (now - last_look_ < gather_ticks_) return;
+  last_look_ = now;
+  std::size_t before = local_.size();
+  local_.append(mailbox_.take_submitted());
+  const std::size_t found = local_.size() - before;
+  if (found >= kBurst)
+    gather_ticks_ = std::min(2 * gather_ticks_ + kFirstGather, kMostGather);
+  else if (found < 2)
+    gather_ticks_ /= 2;
 }
 
 void SocketLane::execute(Op* op) {
@@ -122,9 +143,9 @@ bool SocketLane::take_from_neighbours() {
   for (auto& lane : team_.lanes_) {
     if (lane.get() == this || lane->mailbox_.is_empty()) continue;
     if (!lane->mailbox_.is_occupied() && team_.idle_.load(std::memory_order_relaxed) == 0) continue;
-    Op* taken = lane->mailbox_.take_all();
-    if (!taken) continue;
-    local_.append(taken);
+    local_.append(lane->mailbox_.take_ready());
+    local_.append(lane->mailbox_.take_submitted());
+    if (local_.empty()) continue;
     // Half of it goes back: the owner may be about to look.
     if (local_.size() > 1) {
       const std::size_t half = local_.size() / 2;

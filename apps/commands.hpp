@@ -11,6 +11,5 @@ namespace weft::apps {
 void add_mlp_command(CLI::App& app);
 void add_overlap_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
-void add_topo_command(CLI::App& app);
 
 }  // namespace weft::apps

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "apps/commands.hpp"
+#include "apps/topo/topo_command.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app("weft: every socket, GPU and link of a machine as an actor", "weft");
@@ -19,7 +20,7 @@ int main(int argc, char** argv) {
   weft::apps::add_bench_command(app);
 #endif
 #ifdef WEFT_APP_TOPO
-  weft::apps::add_topo_command(app);
+  weft::add_topo_command(app);
 #endif
   try {
     app.parse(argc, argv);

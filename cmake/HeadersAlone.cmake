@@ -34,15 +34,11 @@ add_library(weft_headers_alone OBJECT EXCLUDE_FROM_ALL ${weft_header_sources})
 target_include_directories(weft_headers_alone PRIVATE
   ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/actors/include ${PROJECT_SOURCE_DIR}/tests)
 target_compile_options(weft_headers_alone PRIVATE -O0 -g0)
-target_link_libraries(weft_headers_alone PRIVATE weft_flags CAF::core hwloc::hwloc
-  OpenBLAS::OpenBLAS ZLIB::ZLIB TBB::tbb pugixml::pugixml nlohmann_json::nlohmann_json
-  spdlog::spdlog Boost::headers Catch2::Catch2)
-if(WEFT_HAVE_CUDA)
-  target_link_libraries(weft_headers_alone PRIVATE CUDA::cudart CUDA::cublasLt)
-endif()
-if(WEFT_HAVE_NCCL)
-  target_link_libraries(weft_headers_alone PRIVATE NCCL::nccl)
-endif()
-if(TARGET CLI11::CLI11)
-  target_link_libraries(weft_headers_alone PRIVATE CLI11::CLI11)
-endif()
+target_link_libraries(weft_headers_alone PRIVATE weft_flags)
+foreach(package CAF::core hwloc::hwloc OpenBLAS::OpenBLAS ZLIB::ZLIB TBB::tbb pugixml::pugixml
+    nlohmann_json::nlohmann_json spdlog::spdlog Boost::headers CLI11::CLI11 Catch2::Catch2
+    CUDA::cudart CUDA::cublasLt NCCL::nccl)
+  if(TARGET ${package})
+    target_link_libraries(weft_headers_alone PRIVATE ${package})
+  endif()
+endforeach()

@@ -14,9 +14,6 @@ foreach(library IN LISTS weft_libraries)
 endforeach()
 
 install(TARGETS ${weft_libraries} EXPORT weftTargets)
-if(TARGET weft)
-  install(TARGETS weft)
-endif()
 
 # include/weft/{topology,framework,actors}/…, and actors/include/weft/weft.hpp as include/weft/weft.hpp
 install(DIRECTORY topology framework actors DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft

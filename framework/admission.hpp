@@ -32,7 +32,10 @@ class Admission {
   /// Ops taken in and not settled.
   [[nodiscard]] std::int64_t in_flight() const {
     const std::int64_t settled = count_settled();  // first: never negative
-    return submitted_.load(std::memory_order_acquire) - settled;
+    return submitted() - settled;
+  }
+  [[nodiscard]] std::int64_t submitted() const {
+    return submitted_.load(std::memory_order_acquire);
   }
   [[nodiscard]] std::int64_t settled() const { return count_settled(); }
   [[nodiscard]] std::int64_t limit() const { return limit_; }

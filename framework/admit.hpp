@@ -25,7 +25,10 @@ class TensorLocks {
       for (std::uint32_t i = locked_.size() - 1; i > at; --i) std::swap(locked_[i], locked_[i - 1]);
     }
     if (fabric_.serial) fabric_.serial_mutex.lock();
-    for (TensorState* tensor : locked_) tensor->lock.lock();
+    for (TensorState* tensor : locked_) {
+      tensor->lock.lock();
+      prefetch(*tensor);
+    }
   }
   ~TensorLocks() {
     for (TensorState* tensor : locked_) tensor->lock.unlock();
@@ -35,6 +38,12 @@ class TensorLocks {
   TensorLocks& operator=(const TensorLocks&) = delete;
 
  private:
+  // The ops it names were often last written by the core that ran them; soon we write to them.
+  static void prefetch(const TensorState& tensor) {
+    if (tensor.writer) __builtin_prefetch(tensor.writer, 1);
+    for (Op* reader : tensor.readers) __builtin_prefetch(reader, 1);
+  }
+
   Fabric& fabric_;
   SmallVector<TensorState*, 12> locked_;
 };

@@ -34,7 +34,7 @@ std::uint32_t choose_lane(Place& place, const KernelCode& code, const Dependency
   if (needs.size() > 0 && place.kind == DeviceKind::Socket) {
     Op* middle = needs.all()[needs.size() / 2].producer;
     if (middle->owner && middle->domain == Domain::Host && middle->device == place.index &&
-        !std::exchange(middle->has_heir, true))
+        !middle->has_heir.exchange(true, std::memory_order_relaxed))
       lane = middle->lane;
     else
       lane = place.next_lane.fetch_add(1, std::memory_order_relaxed) % lanes;
@@ -43,24 +43,6 @@ std::uint32_t choose_lane(Place& place, const KernelCode& code, const Dependency
     lane = place.next_lane.fetch_add(1, std::memory_order_relaxed) / kLaneBlock % lanes;
   if (written) written->home_lane = lane;
   return free_lane(place, lane);
-}
-
-// A replica whose copy failed while the tensor's own value is good: to be copied again.
-bool copy_failed(const TensorState& tensor, std::uint32_t memory) {
-  const Replica* replica = find_replica(tensor, memory);
-  return replica->ready && replica->ready->is_settled() && replica->ready->has_failed();
-}
-
-// Takes a replica out of the tensor; its bytes go now, since its only user, the copy, has settled.
-void discard(TensorState& tensor, Replica* replica) {
-  for (Replica*& slot : tensor.replicas)
-    if (slot == replica) {
-      slot = tensor.replicas[tensor.replicas.size() - 1];
-      tensor.replicas.pop_back();
-      break;
-    }
-  replica->next_stale = nullptr;
-  free_replicas(replica);
 }
 
 }  // namespace
@@ -90,13 +72,15 @@ bool Reservation::add_way(const TensorState& tensor, const Source& source, bool 
 }
 
 bool CallBuilder::prepare(Reservation& reservation) {
+  // First of all: a source chosen below must not be taken out again.
+  for (const Argument& argument : arguments_) discard_failed_copies(*argument.tensor);
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     const TensorState& tensor = *arguments_[i].tensor;
     const std::uint32_t memory = memory_of(i);
     sources_.push_back({});
-    if (find_replica(tensor, memory) && !copy_failed(tensor, memory)) continue;
+    if (find_replica(tensor, memory)) continue;
     if (overwrites(arguments_[i].access)) {
-      if (!find_replica(tensor, memory) && !reservation.add(memory, tensor.bytes())) return false;
+      if (!reservation.add(memory, tensor.bytes())) return false;
       continue;
     }
     const Source source = choose_source(fabric_, tensor, memory);
@@ -131,8 +115,9 @@ Op* CallBuilder::build(Failure* doomed) {
     if (access != Access::In) {
       add_write_dependencies(tensor, needs);
       if (!written) written = &tensor;
+      if (doomed) forget_partials(tensor);
     }
-    ++references;
+    references += !doomed || access != Access::In;
   }
   for (Op* producer : call_.after) needs.add(producer, false);
   needs.add(fabric_.last_serial, true, true);
@@ -162,27 +147,22 @@ Op* CallBuilder::build(Failure* doomed) {
   connect(op, needs);
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     TensorState& tensor = *arguments_[i].tensor;
-    if (arguments_[i].access == Access::In)
-      add_reader(tensor, op);
-    else
+    if (arguments_[i].access != Access::In)
       become_writer(tensor, op, replicas[i]);
+    else if (!doomed)  // else it did not wait for the writer and stands for nothing
+      add_reader(tensor, op);
   }
   remember_serial(fabric_, op);
-  satisfy(op, send_to_owner());
+  satisfy(op, send_submitted());
   return op;
 }
 
 Replica* CallBuilder::replica_for(std::size_t i) {
   TensorState& tensor = *arguments_[i].tensor;
   const std::uint32_t memory = memory_of(i);
-  Replica* replica = find_replica(tensor, memory);
-  if (sources_[i].path) {
-    if (replica && !copy_failed(tensor, memory)) return replica;  // an earlier argument's copy
-    if (replica) discard(tensor, replica);
-    return send_copies(fabric_, tensor, sources_[i]);
-  }
-  if (!replica) replica = make_replica(fabric_, tensor, memory);
-  return replica;
+  if (Replica* replica = find_replica(tensor, memory)) return replica;  // or an earlier argument's
+  if (sources_[i].path) return send_copies(fabric_, tensor, sources_[i]);
+  return make_replica(fabric_, tensor, memory);
 }
 
 }  // namespace weft

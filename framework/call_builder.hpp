@@ -42,8 +42,8 @@ class CallBuilder {
   CallBuilder(Fabric& fabric, const Call& call, std::span<const Argument> arguments)
       : fabric_(fabric), call_(call), arguments_(arguments) {}
 
-  /// Finds a source for every replica that is missing and sets memory aside. Changes no tensor.
-  /// False: not enough memory now. Throws as `submit` does.
+  /// Finds a source for every replica that is missing and sets memory aside. Changes no tensor but
+  /// for taking out what failed copies left. False: not enough memory now. Throws as `submit` does.
   bool prepare(Reservation& reservation);
 
   /// Makes the op and sends it; the caller owns one reference. With `doomed` (taken over) the op is

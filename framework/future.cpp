@@ -58,6 +58,19 @@ void run_callback(Op& op) {
   (*static_cast<std::function<void()>*>(op.scalars()))();
 }
 
+std::atomic<std::int64_t> settling_promises{0};
+thread_local std::int64_t settling_here = 0;
+
+// Settles a promise's op; both its references are given up.
+void settle_promise(Op* op) {
+  settling_promises.fetch_add(1, std::memory_order_acq_rel);
+  ++settling_here;
+  satisfy(op, send_to_owner());
+  release(op);
+  --settling_here;
+  settling_promises.fetch_sub(1, std::memory_order_release);
+}
+
 template <class T>
 void destroy_scalar(Op& op) {
   std::destroy_at(static_cast<T*>(op.scalars()));
@@ -161,9 +174,7 @@ Future Promise::future() const {
 
 void Promise::fulfil() {
   if (!op_) throw UsageError("promise: it is settled already");
-  Op* op = std::exchange(op_, nullptr);
-  satisfy(op, send_to_owner());
-  release(op);
+  settle_promise(std::exchange(op_, nullptr));
 }
 
 void Promise::fail(std::string message) {
@@ -172,8 +183,11 @@ void Promise::fail(std::string message) {
   op->failure.store(Failure::make(FailureKind::Cancelled, *static_cast<std::string*>(op->scalars()),
                                   "the program", std::move(message)),
                     std::memory_order_release);
-  satisfy(op, send_to_owner());
-  release(op);
+  settle_promise(op);
+}
+
+bool promises_are_settling() {
+  return settling_promises.load(std::memory_order_acquire) != settling_here;
 }
 
 void Task::promise_type::unhandled_exception() {

@@ -97,6 +97,10 @@ class Promise {
   Op* op_ = nullptr;  // unsettled; holds the runner's reference and one of ours
 };
 
+/// Whether another thread is inside `Promise::fulfil` or `fail`. What it makes ready has gone to
+/// actors by the time this is false, which may be after its dependents have settled.
+bool promises_are_settling();
+
 namespace detail {
 struct FutureAwaiter {
   Future future;

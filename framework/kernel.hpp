@@ -115,10 +115,10 @@ class Kernel {
   static_assert(((detail::is_view<Params> || alignof(std::remove_cvref_t<Params>) <= 8) && ...),
                 "scalar arguments of a kernel are aligned to at most 8 bytes");
 
-  explicit Kernel(std::string name) : code_(std::make_shared<KernelCode>()) {
+  explicit Kernel(std::string name) : code_(std::make_shared<KernelCode>()), shared_(code_) {
     code_->name = std::move(name);
   }
-  explicit Kernel(std::shared_ptr<KernelCode> code) : code_(std::move(code)) {}
+  explicit Kernel(std::shared_ptr<KernelCode> code) : code_(std::move(code)), shared_(code_) {}
 
   /// The variant for sockets and emulated GPUs: `void(Cpu&, Params...)`.
   template <class Function>
@@ -142,7 +142,7 @@ class Kernel {
   }
 
   [[nodiscard]] const std::string& name() const { return code_->name; }
-  [[nodiscard]] std::shared_ptr<const KernelCode> code() const { return code_; }
+  [[nodiscard]] const std::shared_ptr<const KernelCode>& code() const { return shared_; }
 
  private:
   template <class Function, class Member>
@@ -170,6 +170,7 @@ class Kernel {
   }
 
   std::shared_ptr<KernelCode> code_;
+  std::shared_ptr<const KernelCode> shared_;  // the same, as submissions take it
 };
 Kernel(const char*)->Kernel<>;
 Kernel(std::string)->Kernel<>;

@@ -30,6 +30,8 @@ struct KernelCode {
   std::function<Cost(Op&)> cost;         ///< empty: unknown
   /// For ops that run inline in the thread that settles their last producer; must be short.
   void (*inline_run)(Op&) = nullptr;
+  /// For ops with an owner that fail before they reach it: gives back what submission counted in.
+  void (*abandon)(Op&) = nullptr;
   /// Ends the life of the op's scalar arguments; null if they need no destructor.
   void (*destroy_scalars)(Op&) = nullptr;
   /// A copy between two memories, run by a link's engine.

@@ -37,6 +37,10 @@ struct SendToOwner final : ReadySink {
   void ready(Op* op) override { op->owner->push(op); }
 };
 
+struct SendSubmitted final : ReadySink {
+  void ready(Op* op) override { op->owner->push_submitted(op); }
+};
+
 void fail_from(Op* op, Failure* cause) {
   Failure* failure = Failure::dependent(cause, op->code->name);
   Failure* expected = nullptr;
@@ -72,6 +76,7 @@ void drain_inline(ReadySink& sink) {
     inline_queue.head = op->next;
     if (!inline_queue.head) inline_queue.tail = &inline_queue.head;
     if (op->owner == nullptr && op->code->inline_run) op->code->inline_run(*op);
+    if (op->owner && op->code->abandon) op->code->abandon(*op);
     Admission* admission = admission_of(*op);
     finish(op, sink);
     if (admission) admission->let_out();
@@ -79,10 +84,23 @@ void drain_inline(ReadySink& sink) {
   inline_queue.busy = false;
 }
 
+// An op that fails before it is launched may have producers that are issued but not done. It must
+// not settle before them: those that follow it take it to stand for them. Its edges are free again.
+// False if they have all settled.
+bool waits_for_rest(Op* op) {
+  if (op->wait_count == 0) return false;
+  op->pending.store(op->wait_count + 1u, std::memory_order_relaxed);
+  std::uint32_t settled = 1;
+  for (std::size_t i = 0; i < op->wait_count; ++i)
+    settled += !add_edge(untagged(op->waits()[i])->done_list, op->edges() + i, op, true);
+  return op->pending.fetch_sub(settled, std::memory_order_acq_rel) != settled;
+}
+
 void give(Op* op, ReadySink& sink) {
-  if (op->owner && !op->failure.load(std::memory_order_acquire))
+  const bool failed = op->failure.load(std::memory_order_acquire) != nullptr;
+  if (op->owner && !failed)
     sink.ready(op);
-  else
+  else if (!failed || !waits_for_rest(op))
     inline_queue.push(op);
 }
 
@@ -93,6 +111,7 @@ void close_list(std::atomic<Edge*>& list, Failure* failure, ReadySink& sink) {
   Edge* oldest_first = nullptr;
   while (edge) {
     Edge* next = edge->next;
+    __builtin_prefetch(reinterpret_cast<void*>(edge->successor & ~std::uintptr_t{1}), 1);
     edge->next = oldest_first;
     oldest_first = edge;
     edge = next;
@@ -122,6 +141,11 @@ void finish(Op* op, ReadySink& sink) {
 
 }  // namespace
 
+ReadySink& send_submitted() {
+  static SendSubmitted sink;
+  return sink;
+}
+
 ReadySink& send_to_owner() {
   static SendToOwner sink;
   return sink;
@@ -131,6 +155,15 @@ void satisfy(Op* op, ReadySink& sink) {
   if (op->pending.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   give(op, sink);
   drain_inline(sink);
+}
+
+void wait_for_all(Op* op, std::span<Op* const> producers) {
+  op->pending.store(static_cast<std::uint32_t>(producers.size()) + 1, std::memory_order_relaxed);
+  std::uint32_t settled = 0;
+  for (std::size_t i = 0; i < producers.size(); ++i)
+    settled += !add_edge(producers[i]->done_list, op->edges() + i, op, true);
+  if (settled) op->pending.fetch_sub(settled, std::memory_order_acq_rel);
+  satisfy(op, send_to_owner());
 }
 
 void mark_issued(Op* op, ReadySink& sink) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "framework/failure.hpp"
 
@@ -72,13 +73,19 @@ struct Op {
   std::uint16_t arg_count = 0;
   std::uint16_t wait_count = 0;  // producers kept for device-side waits
   Domain domain = Domain::Host;
-  bool has_heir = false;   // a follower already prefers the same lane
-  std::uint32_t lane = 0;  // lane it was issued on
+  std::atomic<bool> has_heir{false};  // a follower already prefers the same lane
+  std::uint32_t lane = 0;             // lane it was issued on
 
   Edge* edges() { return reinterpret_cast<Edge*>(this + 1); }
   ArgSlot* args() { return reinterpret_cast<ArgSlot*>(edges() + edge_count); }
   Op** waits() { return reinterpret_cast<Op**>(args() + arg_count); }
   void* scalars() { return waits() + wait_count; }
+
+  /// Fetches the block ahead of its use by another core than the one that made it.
+  void prefetch() const {
+    for (std::size_t line = 0; line < 3; ++line)
+      __builtin_prefetch(reinterpret_cast<const char*>(this) + 64 * line, 1);
+  }
 
   static Edge* closed() { return reinterpret_cast<Edge*>(std::uintptr_t{1}); }
   [[nodiscard]] bool is_settled() const {
@@ -135,10 +142,16 @@ class ReadySink {
 
 /// Sends every ready op to its owner's mailbox. For threads that own none.
 ReadySink& send_to_owner();
+/// The same for an op that is being submitted.
+ReadySink& send_submitted();
 
 /// Gives up one of `op`'s pending counts; the last one makes it ready (or settles it as failed, if
 /// a producer failed). Any thread.
 void satisfy(Op* op, ReadySink& sink);
+
+/// Connects `op`, just made and published, with one edge per producer, to ops it must run behind
+/// whatever becomes of them, and gives up its own count.
+void wait_for_all(Op* op, std::span<Op* const> producers);
 
 /// Closes the issued list: `op` has its place on a lane, device-side followers may be launched.
 /// Called once, by the owner, before `settle`; an op that never was issued may skip it.

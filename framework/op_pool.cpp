@@ -25,21 +25,26 @@ constexpr std::size_t kGrain = 64;
 constexpr std::size_t kClasses = 16;  // up to 1 KiB; larger blocks come from the heap
 constexpr std::uint16_t kHeap = 0xffff;
 constexpr std::size_t kSlabBytes = 256 << 10;
-constexpr std::size_t kBatch = 64;  // blocks moved between a thread and the depot at once
+constexpr std::size_t kAhead = 2;
+constexpr std::size_t kVisible = 16;  // of a free block: where an op says whether it is alive
+constexpr std::size_t kBatch = 64;    // blocks moved between a thread and the depot at once
 
-// A free block is linked through its first word.
-struct FreeBlock {
-  FreeBlock* next;
+// Free blocks by address: taking one does not touch it, for its lines are often in another core's
+// cache.
+struct Batch {
+  std::array<void*, kBatch> blocks;
 };
 
-struct Batch {
-  FreeBlock* head = nullptr;
+// What a thread holds of one class: up to two batches.
+struct Magazine {
+  std::array<void*, 2 * kBatch> blocks;
   std::size_t count = 0;
 };
 
 struct Depot {
   std::mutex mutex;
   std::array<std::vector<Batch>, kClasses> batches;
+  std::array<std::vector<void*>, kClasses> loose;    // of ended threads, and of a slab's rest
   std::vector<std::pair<char*, std::size_t>> slabs;  // start, block size
 };
 
@@ -60,7 +65,7 @@ CacheList& cache_list() {
 }
 
 struct Cache {
-  std::array<Batch, kClasses> current{};
+  std::array<Magazine, kClasses> current{};
   std::atomic<std::int64_t> balance{0};  // allocated minus freed by this thread
 
   Cache() {
@@ -71,7 +76,8 @@ struct Cache {
     {
       std::lock_guard lock(depot().mutex);
       for (std::size_t c = 0; c < kClasses; ++c)
-        if (current[c].head) depot().batches[c].push_back(current[c]);
+        for (std::size_t i = 0; i < current[c].count; ++i)
+          depot().loose[c].push_back(current[c].blocks[i]);
     }
     std::lock_guard lock(cache_list().mutex);
     cache_list().retired_balance += balance.load(std::memory_order_relaxed);
@@ -87,48 +93,47 @@ Cache& cache() {
   return instance;
 }
 
-void refill(Batch& batch, std::size_t size_class) {
+void poison(void* block, std::size_t size_class) {
+  ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + kVisible,
+                            (size_class + 1) * kGrain - kVisible);
+  (void)block;
+  (void)size_class;
+}
+
+void refill(Magazine& magazine, std::size_t size_class) {
   std::lock_guard lock(depot().mutex);
-  auto& spare = depot().batches[size_class];
-  if (!spare.empty()) {
-    batch = spare.back();
-    spare.pop_back();
+  auto& batches = depot().batches[size_class];
+  auto& loose = depot().loose[size_class];
+  if (!batches.empty()) {
+    std::copy(batches.back().blocks.begin(), batches.back().blocks.end(), magazine.blocks.begin());
+    magazine.count = kBatch;
+    batches.pop_back();
     return;
   }
-  const std::size_t block = (size_class + 1) * kGrain;
-  char* slab = static_cast<char*>(std::aligned_alloc(4096, kSlabBytes));
-  if (!slab) throw std::bad_alloc();
-  std::memset(slab, 0, kSlabBytes);
-  depot().slabs.emplace_back(slab, block);
-  const std::size_t count = kSlabBytes / block;
-  for (std::size_t first = 0; first < count; first += kBatch) {
-    Batch made;
-    const std::size_t last = std::min(count, first + kBatch);
-    for (std::size_t i = last; i-- > first;) {
-      char* start = slab + i * block;
-      auto* free_block = reinterpret_cast<FreeBlock*>(start);
-      free_block->next = made.head;
-      made.head = free_block;
-      ++made.count;
-      ASAN_POISON_MEMORY_REGION(start + sizeof(FreeBlock), block - sizeof(FreeBlock));
+  if (loose.empty()) {
+    const std::size_t block = (size_class + 1) * kGrain;
+    char* slab = static_cast<char*>(std::aligned_alloc(4096, kSlabBytes));
+    if (!slab) throw std::bad_alloc();
+    std::memset(slab, 0, kSlabBytes);
+    depot().slabs.emplace_back(slab, block);
+    for (std::size_t i = kSlabBytes / block; i-- > 0;) {
+      loose.push_back(slab + i * block);
+      poison(slab + i * block, size_class);
     }
-    if (first == 0)
-      batch = made;
-    else
-      spare.push_back(made);
+  }
+  while (magazine.count < kBatch && !loose.empty()) {
+    magazine.blocks[magazine.count++] = loose.back();
+    loose.pop_back();
   }
 }
 
-void spill(Batch& batch, std::size_t size_class) {
-  Batch kept, out;
-  FreeBlock* at = batch.head;
-  for (std::size_t i = 1; i < kBatch; ++i) at = at->next;
-  out = {batch.head, kBatch};
-  kept = {at->next, batch.count - kBatch};
-  at->next = nullptr;
-  batch = kept;
+void spill(Magazine& magazine, std::size_t size_class) {
+  Batch batch;
+  std::copy_n(magazine.blocks.begin(), kBatch, batch.blocks.begin());  // the oldest
+  std::copy_n(magazine.blocks.begin() + kBatch, magazine.count - kBatch, magazine.blocks.begin());
+  magazine.count -= kBatch;
   std::lock_guard lock(depot().mutex);
-  depot().batches[size_class].push_back(out);
+  depot().batches[size_class].push_back(batch);
 }
 
 }  // namespace
@@ -144,11 +149,15 @@ void* allocate(std::size_t bytes, std::uint16_t& size_class) {
     return block;
   }
   size_class = static_cast<std::uint16_t>(index);
-  Batch& batch = mine.current[index];
-  if (!batch.head) refill(batch, index);
-  FreeBlock* block = batch.head;
-  batch.head = block->next;
-  --batch.count;
+  Magazine& magazine = mine.current[index];
+  if (magazine.count == 0) refill(magazine, index);
+  void* block = magazine.blocks[--magazine.count];
+  // Blocks come back from the core that ran their ops: fetch the next but one while this one is
+  // filled.
+  if (magazine.count >= kAhead) {
+    const char* next = static_cast<const char*>(magazine.blocks[magazine.count - kAhead]);
+    for (std::size_t line = 0; line <= index; ++line) __builtin_prefetch(next + line * kGrain, 1);
+  }
   ASAN_UNPOISON_MEMORY_REGION(block, (index + 1) * kGrain);
   return block;
 }
@@ -160,14 +169,10 @@ void free(void* memory, std::uint16_t size_class) {
     std::free(memory);
     return;
   }
-  auto* block = static_cast<FreeBlock*>(memory);
-  Batch& batch = mine.current[size_class];
-  block->next = batch.head;
-  batch.head = block;
-  ++batch.count;
-  ASAN_POISON_MEMORY_REGION(static_cast<char*>(memory) + sizeof(FreeBlock),
-                            (size_class + 1) * kGrain - sizeof(FreeBlock));
-  if (batch.count >= 2 * kBatch) spill(batch, size_class);
+  Magazine& magazine = mine.current[size_class];
+  poison(memory, size_class);
+  magazine.blocks[magazine.count++] = memory;
+  if (magazine.count == magazine.blocks.size()) spill(magazine, size_class);
 }
 
 std::int64_t live() {
@@ -181,7 +186,7 @@ void for_each_block(const std::function<void(void*)>& visit) {
   std::lock_guard lock(depot().mutex);
   for (auto [slab, block] : depot().slabs)
     for (std::size_t i = 0; i < kSlabBytes / block; ++i)
-      if (!IS_POISONED(slab + i * block + sizeof(FreeBlock))) visit(slab + i * block);
+      if (!IS_POISONED(slab + i * block + kVisible)) visit(slab + i * block);
 }
 
 }  // namespace weft::op_pool

@@ -56,8 +56,7 @@ void combine(Fabric& fabric, TensorState& tensor) {
   builder.prepare(reservation);
   reservation.commit();
   release(builder.build(nullptr));
-  for (const Partial& partial : *tensor.partials) drop_handle(partial.tensor);
-  tensor.partials->clear();
+  forget_partials(tensor);
 }
 
 bool has_partials(const TensorState& tensor) {
@@ -72,8 +71,7 @@ PartialSet::PartialSet(Fabric& fabric, const Call& call) {
     if (argument.access != Access::Reduce) {
       if (tensor.partials && has_partials(tensor)) {
         if (argument.access == Access::Out) {  // overwritten: the contributions do not matter
-          for (const Partial& partial : *tensor.partials) drop_handle(partial.tensor);
-          tensor.partials->clear();
+          overwritten_.push_back(&tensor);
         } else {
           combine(fabric, tensor);
         }
@@ -81,7 +79,7 @@ PartialSet::PartialSet(Fabric& fabric, const Call& call) {
       arguments_.push_back(argument);
       continue;
     }
-    tensor.sum_partial = argument.sum;
+    if (!tensor.sum_partial) tensor.sum_partial = argument.sum;  // sums that run now read it
     if (has_partials(tensor) && tensor.partials->size() >= kMaxPartials) combine(fabric, tensor);
     TensorState* partial =
         make_tensor_state(fabric, tensor.shape, tensor.element_bytes, tensor.element_type);
@@ -95,6 +93,7 @@ PartialSet::~PartialSet() {
 }
 
 void PartialSet::commit() {
+  for (TensorState* tensor : overwritten_) forget_partials(*tensor);
   for (const Opened& opened : opened_) {
     if (!opened.tensor->partials) opened.tensor->partials = new std::vector<Partial>;
     opened.tensor->partials->push_back({opened.partial});

@@ -33,6 +33,7 @@ class PartialSet {
   };
   SmallVector<Argument, 12> arguments_;
   SmallVector<Opened, 2> opened_;
+  SmallVector<TensorState*, 4> overwritten_;  // their contributions go with the commit
 };
 
 }  // namespace weft

@@ -43,6 +43,25 @@ void prune_settled(SmallVector<Op*, 4>& readers) {
   readers.resize_down(kept);
 }
 
+// An op has room for 65,535 edges, and each write looks at every reader: one op that is done with
+// all of them takes the place of so many.
+constexpr std::uint32_t kMostReaders = 256;
+
+void join_readers(SmallVector<Op*, 4>& readers) {
+  static const KernelCode& code = *[] {
+    auto* made = new KernelCode;  // lives as long as the process, as other codes of inline ops
+    made->name = "readers";
+    return made;
+  }();
+  Op* join = make_op(&code, readers.size(), 0, 0, 0);
+  acquire(join);
+  publish(join);
+  wait_for_all(join, {readers.begin(), readers.size()});
+  for (Op* reader : readers) release(reader);
+  readers.clear();
+  readers.push_back(join);
+}
+
 }  // namespace
 
 void DependencySet::add(Op* producer, bool order_only, bool until_done) {
@@ -70,10 +89,7 @@ Source choose_source(const Fabric& fabric, const TensorState& tensor, std::uint3
     const Path& path = fabric.path(replica->memory, memory);
     if (!best.replica) best.replica = replica;
     if (path.segments.empty()) continue;
-    // A replica whose copy failed is none; one whose copy is under way counts as if it were there.
-    if (replica->ready && replica->ready->is_settled() && replica->ready->has_failed() &&
-        !(tensor.writer && tensor.writer->is_settled() && tensor.writer->has_failed()))
-      continue;
+    // One whose copy is under way counts as if it were there.
     const double needed = seconds(path, tensor.bytes());
     if (needed < best_seconds) {
       best_seconds = needed;
@@ -94,6 +110,7 @@ Replica* make_replica(Fabric& fabric, TensorState& tensor, std::uint32_t memory)
 
 void add_reader(TensorState& tensor, Op* op) {
   if (tensor.readers.size() == tensor.readers.capacity()) prune_settled(tensor.readers);
+  if (tensor.readers.size() >= kMostReaders) join_readers(tensor.readers);
   tensor.readers.push_back(op);
 }
 

@@ -17,7 +17,7 @@ class Shape {
   static constexpr std::size_t kMaxRank = 4;
 
   Shape() = default;
-  /// Throws `UsageError` for a negative extent, too many dimensions, or more elements than 2⁶²⁻¹.
+  /// Throws `UsageError` for a negative extent, too many dimensions, or more elements than 2^61.
   Shape(std::initializer_list<std::int64_t> extents)  // NOLINT: {4000, 4000} is a shape
       : Shape(std::span<const std::int64_t>(extents.begin(), extents.size())) {}
   explicit Shape(std::span<const std::int64_t> extents) {

@@ -16,7 +16,7 @@
 namespace weft {
 namespace {
 
-void check(const Call& call) {
+void check(const Fabric& fabric, const Call& call) {
   const KernelCode& code = **call.code;
   const Place& place = *call.place;
   if (!call.owner) {
@@ -31,6 +31,10 @@ void check(const Call& call) {
     if (!arguments[i].tensor)
       throw UsageError("kernel " + code.name + ": tensor argument " + std::to_string(i + 1) +
                        " is an empty handle");
+    if (arguments[i].tensor->fabric != &fabric)
+      throw UsageError("kernel " + code.name + ": tensor argument " + std::to_string(i + 1) + " (" +
+                       arguments[i].tensor->shape.to_string() +
+                       ") belongs to another runtime than " + place.name);
     for (std::size_t j = 0; j < i; ++j)
       if (arguments[i].tensor == arguments[j].tensor &&
           (arguments[i].access != Access::In || arguments[j].access != Access::In))
@@ -38,6 +42,14 @@ void check(const Call& call) {
                          " and " + std::to_string(i + 1) +
                          " are the same tensor and one of them is written: use one inout argument");
   }
+}
+
+// Of an argument that has none of its value, not even in failed replicas.
+Failure* inherited_failure(const Call& call) {
+  for (const Argument& argument : call.arguments)
+    if (argument.access != Access::Out)
+      if (Failure* cause = failure_instead_of_value(*argument.tensor)) return cause;
+  return nullptr;
 }
 
 }  // namespace
@@ -52,10 +64,13 @@ void release(Fabric* fabric) {
 }
 
 std::int64_t Fabric::in_flight() const {
+  // All that settled first: an op may submit to a device already looked at and then settle. What is
+  // submitted later only adds, so zero means that nothing was in flight in between.
+  const std::int64_t already_settled = settled();
   std::int64_t sum = 0;
-  for (const auto& place : places) sum += place->admission->in_flight();
-  for (const auto& admission : link_admissions) sum += admission->in_flight();
-  return sum;
+  for (const auto& place : places) sum += place->admission->submitted();
+  for (const auto& admission : link_admissions) sum += admission->submitted();
+  return sum - already_settled;
 }
 
 std::int64_t Fabric::settled() const {
@@ -77,7 +92,7 @@ void adopt(Fabric& fabric, const std::shared_ptr<const KernelCode>& code) {
 Op* submit(Fabric& fabric, const Call& call) {
   if (fabric.closed.load(std::memory_order_acquire))
     throw UsageError("kernel " + (*call.code)->name + ": its runtime has ended");
-  check(call);
+  check(fabric, call);
   adopt(fabric, *call.code);
   Admission& admission = call.owner ? *call.owner->admission() : *call.place->admission;
   wait_for_room(admission);
@@ -85,6 +100,9 @@ Op* submit(Fabric& fabric, const Call& call) {
     std::optional<Reservation> reservation(std::in_place, fabric);
     {
       TensorLocks locks(fabric, call.arguments);
+      if (Failure* cause = inherited_failure(call))
+        return CallBuilder(fabric, call, call.arguments)
+            .build(Failure::dependent(cause, (*call.code)->name));
       PartialSet partials(fabric, call);  // opens `reduce` arguments, sums up what others read
       CallBuilder builder(fabric, call, partials.arguments());
       if (builder.prepare(*reservation)) {
@@ -122,6 +140,11 @@ const std::shared_ptr<const KernelCode>& copy_code() {
     auto made = std::make_shared<KernelCode>();
     made->name = "copy";
     made->is_copy = true;
+    made->abandon = [](Op& op) {
+      const auto& range = *static_cast<CopyRange*>(op.scalars());
+      range.segment->load->queued_bytes.fetch_sub(static_cast<std::int64_t>(range.bytes),
+                                                  std::memory_order_relaxed);
+    };
     return made;
   }();
   return code;

@@ -1,6 +1,6 @@
 #include "framework/tensor_state.hpp"
 
-#include <mutex>
+#include <span>
 
 #include "framework/fabric.hpp"
 #include "framework/kernel_code.hpp"
@@ -12,10 +12,8 @@ namespace {
 std::atomic<std::int64_t> tensor_count{0};
 
 void destroy(TensorState* tensor) {
-  if (tensor->partials) {
-    for (Partial& partial : *tensor->partials) drop_handle(partial.tensor);
-    delete tensor->partials;
-  }
+  forget_partials(*tensor);
+  delete tensor->partials;
   for (Replica* replica : tensor->replicas) {
     replica->next_stale = nullptr;
     free_replicas(replica);
@@ -32,14 +30,30 @@ void destroy_after_use(Op& op) {
   destroy(*static_cast<TensorState**>(op.scalars()));
 }
 
-const KernelCode& drop_code() {
-  static const auto* const code = [] {
-    auto* made = new KernelCode;
-    made->name = "drop";
-    made->inline_run = destroy_after_use;
-    return made;
-  }();
-  return *code;
+void free_after_use(Op& op) {
+  free_replicas(*static_cast<Replica**>(op.scalars()));
+}
+
+// Codes of inline ops live as long as the process: ops may settle while it ends.
+const KernelCode& make_code(const char* name, void (*inline_run)(Op&)) {
+  auto* made = new KernelCode;
+  made->name = name;
+  made->inline_run = inline_run;
+  return *made;
+}
+
+// Runs `code` on `what` once all of `users` have settled; at least one has not yet.
+void run_behind(std::span<Op* const> users, const KernelCode& code, void* what) {
+  Op* op = make_op(&code, users.size(), 0, 0, sizeof(void*));
+  *static_cast<void**>(op->scalars()) = what;
+  publish(op);
+  wait_for_all(op, users);
+}
+
+using Users = SmallVector<Op*, 8>;
+
+void add_unsettled(Users& users, Op* op) {
+  if (op && !op->is_settled()) users.push_back(op);
 }
 
 }  // namespace
@@ -57,6 +71,10 @@ void free_replicas(Replica* first) {
 
 TensorState* make_tensor_state(Fabric& fabric, const Shape& shape, std::uint32_t element_bytes,
                                std::uint32_t element_type) {
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 62;
+  if (shape.size() > kMostBytes / element_bytes)
+    throw UsageError("a tensor of " + shape.to_string() + " elements of " +
+                     std::to_string(element_bytes) + " bytes is too large: at most 2^62 bytes");
   auto* tensor = new TensorState;
   tensor->fabric = &fabric;
   fabric.references.fetch_add(1, std::memory_order_relaxed);
@@ -74,26 +92,47 @@ std::int64_t live_tensors() {
 void drop_handle(TensorState* tensor) {
   if (tensor->handles.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   // No handle is left, so no submission can touch the tensor any more: the lock is not needed.
-  SmallVector<Op*, 8> users;
-  auto use = [&](Op* op) {
-    if (op && !op->is_settled()) users.push_back(op);
-  };
-  use(tensor->writer);
-  for (Op* reader : tensor->readers) use(reader);
-  for (Replica* replica : tensor->replicas) use(replica->ready);
+  Users users;
+  add_unsettled(users, tensor->writer);
+  for (Op* reader : tensor->readers) add_unsettled(users, reader);
+  for (Replica* replica : tensor->replicas) add_unsettled(users, replica->ready);
   if (users.empty()) {
     destroy(tensor);
     return;
   }
-  Op* drop = make_op(&drop_code(), users.size(), 0, 0, sizeof(TensorState*));
-  *static_cast<TensorState**>(drop->scalars()) = tensor;
-  std::uint32_t waiting = 0;
-  drop->pending.store(users.size() + 1, std::memory_order_relaxed);
-  for (std::size_t i = 0; i < users.size(); ++i)
-    if (add_edge(users[i]->done_list, drop->edges() + i, drop, true)) ++waiting;
-  for (std::uint32_t i = waiting; i < users.size(); ++i)
-    drop->pending.fetch_sub(1, std::memory_order_acq_rel);
-  satisfy(drop, send_to_owner());
+  static const KernelCode& code = make_code("drop", destroy_after_use);
+  run_behind({users.begin(), users.size()}, code, tensor);
+}
+
+void discard_failed_copies(TensorState& tensor) {
+  if (tensor.writer && tensor.writer->is_settled() && tensor.writer->has_failed()) return;
+  for (std::uint32_t i = tensor.replicas.size(); i-- > 0;) {
+    Replica* replica = tensor.replicas[i];
+    if (!replica->ready || !replica->ready->is_settled() || !replica->ready->has_failed()) continue;
+    tensor.replicas[i] = tensor.replicas[tensor.replicas.size() - 1];
+    tensor.replicas.pop_back();
+    replica->next_stale = nullptr;
+    // Chunks that did arrive may be under way from here; whatever uses a replica is a reader.
+    Users users;
+    for (Op* reader : tensor.readers) add_unsettled(users, reader);
+    if (users.empty()) {
+      free_replicas(replica);
+      continue;
+    }
+    static const KernelCode& code = make_code("discard", free_after_use);
+    run_behind({users.begin(), users.size()}, code, replica);
+  }
+}
+
+Failure* failure_instead_of_value(const TensorState& tensor) {
+  if (!tensor.replicas.empty() || !tensor.writer) return nullptr;
+  return tensor.writer->failure.load(std::memory_order_acquire);
+}
+
+void forget_partials(TensorState& tensor) {
+  if (!tensor.partials) return;
+  for (const Partial& partial : *tensor.partials) drop_handle(partial.tensor);
+  tensor.partials->clear();
 }
 
 }  // namespace weft

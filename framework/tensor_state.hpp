@@ -63,10 +63,22 @@ void free_replicas(Replica* first);
 /// returns at once. Any thread.
 void drop_handle(TensorState* tensor);
 
+/// Takes out replicas whose copy failed though the tensor's value is good, so that the next use
+/// copies again; their bytes go behind whatever still uses them. Nothing if the value itself
+/// failed. The lock is held.
+void discard_failed_copies(TensorState& tensor);
+
+/// Why the tensor has no value though it was written: its last writer could never run. Null
+/// otherwise. The lock is held.
+Failure* failure_instead_of_value(const TensorState& tensor);
+
+/// Drops the contributions that are not summed up yet. The lock is held.
+void forget_partials(TensorState& tensor);
+
 /// Number of tensors that exist, their bytes not yet freed included.
 std::int64_t live_tensors();
 
-/// A tensor without a value: one handle, no replica.
+/// A tensor without a value: one handle, no replica. Throws `UsageError` for more than 2^62 bytes.
 TensorState* make_tensor_state(Fabric& fabric, const Shape& shape, std::uint32_t element_bytes,
                                std::uint32_t element_type);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "framework/fabric.hpp"
 #include "framework/kernel_code.hpp"
@@ -12,17 +14,23 @@ namespace weft {
 
 struct Tracer::Record {
   std::uint64_t op = 0;
-  const KernelCode* code = nullptr;  // a span; null: a submission
+  const KernelCode* code = nullptr;
   std::int64_t start_ns = 0, end_ns = 0;
   std::uint64_t bytes = 0;
   std::uint32_t track = 0;
+  bool is_span = false;  // else a submission
   bool failed = false;
+};
+
+struct Tracer::Part {
+  std::uint64_t whole = 0, part = 0;
 };
 
 struct Tracer::Buffer {
   std::uint32_t submitter_track = 0;
   std::deque<Record> records;
   std::deque<TraceData::Cause> causes;
+  std::deque<Part> parts;
   std::uint64_t dropped = 0;
 };
 
@@ -61,7 +69,7 @@ void Tracer::submitted(Fabric& fabric, Op& op, const DependencySet& needs) {
     ++mine.dropped;
     return;
   }
-  mine.records.push_back({op.id, nullptr, now(), 0, 0, mine.submitter_track, false});
+  mine.records.push_back({op.id, op.code, now(), 0, 0, mine.submitter_track, false, false});
   for (const Dependency& need : needs.all())
     if (need.producer->id) mine.causes.push_back({op.id, need.producer->id, need.order_only});
 }
@@ -75,18 +83,43 @@ void Tracer::ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::
   }
   const std::uint64_t bytes =
       op.code->is_copy ? static_cast<const CopyRange*>(const_cast<Op&>(op).scalars())->bytes : 0;
-  mine.records.push_back({op.id, op.code, start_ns, end_ns, bytes, track, failed});
+  mine.records.push_back({op.id, op.code, start_ns, end_ns, bytes, track, true, failed});
+}
+
+void Tracer::made_part(const Op& whole, const Op& part) {
+  buffer().parts.push_back({whole.id, part.id});
+}
+
+// Parts take the place of their wholes among the causes.
+void Tracer::resolve_parts(const std::vector<Part>& parts, std::vector<TraceData::Cause>& causes) {
+  if (parts.empty()) return;
+  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> parts_of;
+  for (const Part& part : parts) parts_of[part.whole].push_back(part.part);
+  std::unordered_set<std::uint64_t> with_cause;
+  for (const auto& cause : causes) with_cause.insert(cause.op);
+  std::vector<TraceData::Cause> resolved;
+  for (const auto& cause : causes) {
+    const auto producers = parts_of.find(cause.producer);
+    const auto ops = parts_of.find(cause.op);
+    const std::vector<std::uint64_t> itself{cause.producer}, alone{cause.op};
+    for (std::uint64_t producer : producers == parts_of.end() ? itself : producers->second)
+      for (std::uint64_t op : ops == parts_of.end() ? alone : ops->second)
+        if (ops == parts_of.end() || !with_cause.count(op))
+          resolved.push_back({op, producer, cause.order_only});
+  }
+  causes = std::move(resolved);
 }
 
 TraceData Tracer::collect() const {
   std::lock_guard lock(mutex_);
   TraceData data;
+  std::vector<Part> parts;
   data.tracks = tracks_;
   for (const auto& buffer : buffers_) {
     data.dropped += buffer->dropped;
     for (const Record& record : buffer->records) {
-      if (!record.code) {
-        data.submissions.push_back({record.op, record.track, record.start_ns});
+      if (!record.is_span) {
+        data.submissions.push_back({record.op, record.track, record.start_ns, record.code->name});
         continue;
       }
       const SpanKind kind = record.code->is_copy         ? SpanKind::Copy
@@ -96,7 +129,9 @@ TraceData Tracer::collect() const {
                             record.start_ns, record.end_ns, record.bytes});
     }
     data.causes.insert(data.causes.end(), buffer->causes.begin(), buffer->causes.end());
+    parts.insert(parts.end(), buffer->parts.begin(), buffer->parts.end());
   }
+  resolve_parts(parts, data.causes);
   std::sort(data.spans.begin(), data.spans.end(),
             [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
   return data;
@@ -107,6 +142,7 @@ void Tracer::clear() {
   for (auto& buffer : buffers_) {
     buffer->records.clear();
     buffer->causes.clear();
+    buffer->parts.clear();
     buffer->dropped = 0;
   }
 }

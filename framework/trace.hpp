@@ -39,7 +39,10 @@ struct TraceData {
     std::uint64_t op = 0;
     std::uint32_t track = 0;  ///< of the submitting thread
     std::int64_t at_ns = 0;
+    std::string name;
   };
+  /// `op` waited for `producer`. A collective has no span; what waited for it waited for its parts,
+  /// and what it waited for its first parts did.
   struct Cause {
     std::uint64_t op = 0, producer = 0;
     bool order_only = false;
@@ -82,6 +85,10 @@ class Tracer {
   void ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::int64_t end_ns,
            bool failed = false);
 
+  /// Notes that `whole`, which has no span of its own, is done when all its parts are. In the
+  /// thread that makes the parts.
+  void made_part(const Op& whole, const Op& part);
+
   /// All records so far, spans by start time. While nothing is in flight.
   [[nodiscard]] TraceData collect() const;
   /// Forgets all records; the clock goes on. While nothing is in flight.
@@ -90,7 +97,9 @@ class Tracer {
  private:
   struct Record;
   struct Buffer;
+  struct Part;
   Buffer& buffer();
+  static void resolve_parts(const std::vector<Part>& parts, std::vector<TraceData::Cause>& causes);
 
   const std::size_t limit_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

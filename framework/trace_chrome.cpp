@@ -166,7 +166,7 @@ class Writer {
       put(R"(,"dur":)");
       put_us(std::clamp<std::int64_t>(room, 0, kSubmissionNs));
       put(R"(,"name":)");
-      put_quoted(span ? "submit " + span->name : "submit");
+      put_quoted("submit " + submission.name);
       put(R"(,"args":{"op":)");
       put(submission.op);
       put("}}");

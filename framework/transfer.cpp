@@ -30,11 +30,6 @@ const std::shared_ptr<const KernelCode>& local_copy_code() {
   return code;
 }
 
-bool is_good(const Replica* replica) {
-  return replica &&
-         !(replica->ready && replica->ready->is_settled() && replica->ready->has_failed());
-}
-
 }  // namespace
 
 Op* submit_transfer(Fabric& fabric, TensorState* source, TensorState* target, std::uint32_t memory,
@@ -52,12 +47,15 @@ Op* submit_transfer(Fabric& fabric, TensorState* source, TensorState* target, st
     std::size_t wanted = 0;
     {
       TensorLocks locks(fabric, call.arguments);
+      if (Failure* cause = failure_instead_of_value(*source))
+        return CallBuilder(fabric, call, call.arguments).build(Failure::dependent(cause, "copy"));
       PartialSet partials(fabric, call);
       Reservation reservation(fabric);
       if (source->replicas.empty())
         throw UsageError("to_host: the tensor (" + source->shape.to_string() +
                          ") has no value yet: write it first");
-      if (is_good(find_replica(*source, memory))) {
+      discard_failed_copies(*source);
+      if (find_replica(*source, memory)) {
         CallBuilder builder(fabric, call, call.arguments);
         if (builder.prepare(reservation)) {
           reservation.commit();

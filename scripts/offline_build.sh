@@ -10,7 +10,8 @@ compgen -G "$packages/*.deb" >/dev/null || die "no .deb in $packages; fill it wi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 prefix=$PWD/build/offline
-if [[ ! -f $prefix/complete ]]; then
+if [[ ! $prefix/complete -nt $packages ]]; then
+  rm -rf "$prefix"
   mkdir -p "$prefix"
   for deb in "$packages"/*.deb; do dpkg -x "$deb" "$prefix"; done
   touch "$prefix/complete"

@@ -42,7 +42,7 @@ std::string describe_memory(const Memory& memory) {
 }
 
 std::string describe_gpu(const Machine& machine, const Gpu& gpu) {
-  std::string text = gpu.vendor;
+  std::string text = gpu.model.find(gpu.vendor) == std::string::npos ? gpu.vendor : "";
   if (!gpu.model.empty()) text += (text.empty() ? "" : " ") + gpu.model;
   if (text.empty()) text = "unknown model";
   if (gpu.memory.is_valid()) {

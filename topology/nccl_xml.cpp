@@ -139,6 +139,8 @@ class NcclXmlReader {
 
   static std::string model(pugi::xml_node cpu) {
     std::string text = cpu.attribute("vendor").value();
+    if (text == "AuthenticAMD") text = "AMD";
+    if (text == "GenuineIntel") text = "Intel";
     const std::string arch = cpu.attribute("arch").value();
     if (!arch.empty()) text += (text.empty() ? "" : " ") + arch;
     const std::string family = cpu.attribute("familyid").value(),

@@ -92,40 +92,41 @@ std::string format_rate(double bytes_per_second) {
   return with_unit(bytes_per_second, kUnits, 5, 1000);
 }
 
-std::optional<double> parse_bytes(std::string_view text) {
+namespace {
+
+std::optional<double> parse_quantity(std::string_view text, double step) {
   text = trimmed(text);
   double value = 0;
   const auto result =
       std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
   if (result.ec != std::errc() || !(value >= 0)) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(result.ptr - text.data()));
-  const std::string_view unit = trimmed(text);
-  static constexpr struct {
-    std::string_view name;
-    double factor;
-  } kUnits[] = {{"", 1},
-                {"B", 1},
-                {"kB", 1e3},
-                {"KB", 1e3},
-                {"MB", 1e6},
-                {"GB", 1e9},
-                {"TB", 1e12},
-                {"KiB", 1024},
-                {"MiB", 1 << 20},
-                {"GiB", 1 << 30},
-                {"TiB", 1099511627776.0}};
-  for (const auto& [name, factor] : kUnits)
-    if (unit == name) {
-      if (value * factor > 1152921504606846976.0) return std::nullopt;
-      return value * factor;
-    }
-  return std::nullopt;
+  std::string_view unit = trimmed(text);
+  if (unit.size() == 3 && unit[1] == 'i') step = 1024;
+  double factor = 1;
+  if (!unit.empty() && unit != "B") {
+    const bool has_form =
+        (unit.size() == 2 || (unit.size() == 3 && unit[1] == 'i')) && unit.back() == 'B';
+    const std::size_t power = has_form
+                                  ? std::string_view("kMGT").find(unit[0] == 'K' ? 'k' : unit[0])
+                                  : std::string_view::npos;
+    if (power == std::string_view::npos) return std::nullopt;
+    for (std::size_t i = 0; i <= power; ++i) factor *= step;
+  }
+  if (value * factor > 1152921504606846976.0) return std::nullopt;
+  return value * factor;
+}
+
+}  // namespace
+
+std::optional<double> parse_bytes(std::string_view text) {
+  return parse_quantity(text, 1024);
 }
 
 std::optional<double> parse_rate(std::string_view text) {
   text = trimmed(text);
   if (!text.ends_with("/s")) return std::nullopt;
-  return parse_bytes(text.substr(0, text.size() - 2));
+  return parse_quantity(text.substr(0, text.size() - 2), 1000);
 }
 
 }  // namespace weft

@@ -24,12 +24,12 @@ std::string format_bytes(std::size_t bytes);
 /// A rate for people, decimal as data sheets give it: `25 GB/s`, `1.2 TB/s`, `out of order` for 0.
 std::string format_rate(double bytes_per_second);
 
-/// `16 GB`, `16GiB`, `1.5 TB`, `4096`: a number and a unit (decimal B, kB, MB, GB, TB; binary KiB,
-/// MiB, GiB, TiB), with or without a blank. Nothing if it is no such quantity, negative or above
-/// 2^60.
+/// `16 GB`, `16GiB`, `1.5 TB`, `4096`: a number and a unit, with or without a blank. Sizes are
+/// binary however they are written, as memory is sold: 1 GB is 1 GiB. Nothing if it is no such
+/// quantity, negative or above 2^60.
 std::optional<double> parse_bytes(std::string_view text);
 
-/// `parse_bytes` followed by `/s`.
+/// `25 GB/s`, `40 GiB/s`: decimal as data sheets give it, but for the units with an i.
 std::optional<double> parse_rate(std::string_view text);
 
 /// The text without blanks at its ends.

@@ -23,7 +23,7 @@ struct Description {
   std::uint32_t sockets = 1, cores = 1, threads = 1, gpus = 0, hosts = 1;
   double pcie = rates::kPcieDefault;
   double nvlink = 0;
-  double memory = 64e9, gpu_memory = 16e9;
+  double memory = 64.0 * (1 << 30), gpu_memory = 16.0 * (1 << 30);
 };
 
 /// Words and numbers of one part, read from the left.

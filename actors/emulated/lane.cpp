@@ -54,7 +54,7 @@ void wait_until(Clock::time_point time) {
 }
 
 bool EmulatedLane::run_some() {
-  Op* op = queue_.take_all();
+  Op* op = queue_.take_ready();
   if (!op) return false;
   while (op) {
     Op* next = op->next;
@@ -100,14 +100,15 @@ void EmulatedLane::run(Op& op) {
 }
 
 Failure* EmulatedLane::wait_for_producers(Op& op) {
+  // For all of them, whatever fails: those that follow this op take it to stand for them.
+  Failure* cause = nullptr;
   for (std::size_t i = 0; i < op.wait_count; ++i) {
     Op* producer = untagged(op.waits()[i]);
     wait_settled(producer);
-    if (is_order_only(op.waits()[i])) continue;
-    if (Failure* cause = producer->failure.load(std::memory_order_acquire))
-      return Failure::dependent(cause, op.code->name);
+    if (!cause && !is_order_only(op.waits()[i]))
+      cause = producer->failure.load(std::memory_order_acquire);
   }
-  return nullptr;
+  return cause ? Failure::dependent(cause, op.code->name) : nullptr;
 }
 
 Failure* EmulatedLane::execute(Op& op, Time start, Time& end) {

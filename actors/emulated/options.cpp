@@ -26,6 +26,7 @@ double number(const std::string& part, const std::string& text,
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || value < 0) refuse(part, "needs a number of 0 or more");
   const std::string unit(end, text.data() + text.size());
+  if (value == 0 && unit.empty()) return 0;
   const auto found = units.find(unit);
   if (found == units.end()) refuse(part, "has the unknown unit \"" + unit + "\"");
   return value * found->second;

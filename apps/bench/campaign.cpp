@@ -5,6 +5,7 @@
 
 #include "apps/bench/cores.hpp"
 #include "apps/bench/process.hpp"
+#include "apps/bench/statistics.hpp"
 
 namespace weft::bench {
 namespace {
@@ -20,6 +21,8 @@ void wait_for_whole_cores() {
 }
 
 std::vector<std::pair<std::string, std::string>> settings_for(const Measurement& wanted) {
+  if (wanted.system == "openblas")
+    return {{"OPENBLAS_NUM_THREADS", std::to_string(wanted.threads)}};
   if (wanted.system.rfind("openmp", 0) != 0) return {};
   std::string places;
   for (std::uint32_t i = 0; i < wanted.threads && i < core_cpus().size(); ++i)
@@ -35,36 +38,56 @@ std::string failure_of(const ChildResult& child) {
 std::string described(const Measurement& m) {
   std::string text = m.system;
   if (m.trace) text += "+trace";
-  if (m.aim != Aim::HandOff) text += " " + m.graph;
+  if (!m.graph.empty()) text += " " + m.graph;
   if (m.width) text += ":" + std::to_string(m.width);
-  if (m.ops) text += " " + std::to_string(m.ops) + " ops";
+  if (m.ops && !m.graph.empty()) text += " " + std::to_string(m.ops) + " ops";
   if (m.op_ns > 0) text += " of " + std::to_string(static_cast<int>(m.op_ns)) + " ns";
   return text + " x" + std::to_string(m.threads);
 }
 
-std::string headline(const Measurement& m, const nlohmann::json& result) {
-  const auto text = [](const nlohmann::json& value, const char* unit) {
-    if (value.is_null()) return std::string("never");
-    char buffer[64];
-    std::snprintf(buffer, sizeof buffer, "%.1f %s", value.get<double>(), unit);
-    return std::string(buffer);
-  };
-  switch (m.aim) {
-    case Aim::Dispatch: {
-      std::vector<double> ns = result.at("ns_per_op").get<std::vector<double>>();
-      return text(*std::min_element(ns.begin(), ns.end()), "ns/op");
-    }
+struct Headline {
+  const char* figure;
+  const char* unit;
+  double scale;
+};
+
+Headline headline_of(Aim aim) {
+  switch (aim) {
+    case Aim::Dispatch:
+      return {"ns_per_op", "ns/op", 1};
     case Aim::Metg:
-      return "80 % at " + text(result.at("d80_ns"), "ns");
+      return {"d80_ns", "ns at 80 %", 1};
     case Aim::HandOff:
-      return text(result.at("round_trip_ns"), "ns round trip");
+      return {"round_trip_ns", "ns there and back", 1};
     case Aim::Memory:
-      return text(result.at("bytes_per_op"), "bytes/op");
+      return {"bytes_per_op", "bytes/op", 1};
+    case Aim::Matmul:
+      return {"flops_per_second", "GFLOP/s", 1e-9};
+    case Aim::Overlap:
+      return {"both_at_once", "s both at once", 1};
   }
-  return "";
+  return {"", "", 1};
+}
+
+std::string first_words(const Measured& measured) {
+  const Headline headline = headline_of(measured.wanted.aim);
+  const auto& values = measured.rounds.back().at(headline.figure);
+  if (values.empty()) return "never reached";
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, "%.6g %s", median(values) * headline.scale, headline.unit);
+  return buffer;
 }
 
 }  // namespace
+
+std::vector<double> sample(const Measured& measured, const std::string& figure) {
+  std::vector<double> values;
+  for (const Figures& round : measured.rounds) {
+    const auto& some = round.at(figure);
+    values.insert(values.end(), some.begin(), some.end());
+  }
+  return values;
+}
 
 std::vector<Measured> run_rounds(const std::vector<Measurement>& wanted, std::uint32_t rounds,
                                  std::FILE* progress) {
@@ -81,8 +104,8 @@ std::vector<Measured> run_rounds(const std::vector<Measurement>& wanted, std::ui
                                          settings_for(measured.wanted), kLimit);
       std::string line;
       if (child.exit_code == 0) {
-        measured.rounds.push_back(nlohmann::json::parse(child.output));
-        line = headline(measured.wanted, measured.rounds.back());
+        measured.rounds.push_back(figures_from(child.output));
+        line = first_words(measured);
       } else {
         measured.failure = line = failure_of(child);
       }

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <stdexcept>
 
 #include "apps/bench/campaign.hpp"
 #include "apps/bench/cores.hpp"
 #include "apps/bench/executor.hpp"
+#include "apps/common/output.hpp"
 
 namespace weft::bench {
 namespace {
@@ -113,7 +113,7 @@ class Plan {
           for (bool trace : {false, true}) {
             Measurement& m = add(Aim::Dispatch, system, threads_.back());
             set_graph(m, graph);
-            m.ops = op_ns > 50'000 ? 10'000 : 100'000;
+            m.ops = std::min(op_ns > 50'000 ? 10'000u : 100'000u, ops_or({100'000}).front());
             m.op_ns = op_ns;
             m.trace = trace;
           }
@@ -144,6 +144,8 @@ class Plan {
   std::vector<Measurement> all_;
 };
 
+}  // namespace
+
 void print_head(std::FILE* out, const HostProbe& probe) {
   std::fprintf(out, "weft %s, %s, %zu cores; hop %.0f ns, wake %.1f us, two cores at once %.2f\n",
                WEFT_VERSION, WEFT_BUILD, core_cpus().size(), probe.hop_ns, probe.wake_ns * 1e-3,
@@ -154,9 +156,7 @@ void print_head(std::FILE* out, const HostProbe& probe) {
   std::fflush(out);
 }
 
-}  // namespace
-
-int run_dispatch(const DispatchOptions& options) {
+int run_dispatch(const DispatchOptions& options, apps::Output& output) {
   Plan plan(options);
   const bool only_dispatch =
       !options.metg && !options.hand_off && !options.memory && !options.trace_cost;
@@ -166,22 +166,11 @@ int run_dispatch(const DispatchOptions& options) {
   if (options.memory) plan.add_memory();
   if (options.trace_cost) plan.add_trace_cost();
 
-  std::FILE* const out = options.json == "-" ? stderr : stdout;
   const HostProbe probe = probe_host();
-  print_head(out, probe);
-  const std::vector<Measured> all = run_rounds(plan.all(), options.repeats, out);
-  print_tables(out, all);
-
-  if (!options.json.empty()) {
-    const std::string text = to_json(all, probe).dump(2) + "\n";
-    if (options.json == "-") {
-      std::fputs(text.c_str(), stdout);
-    } else {
-      std::ofstream file(options.json);
-      file << text;
-      if (!file.flush()) throw std::runtime_error("--json " + options.json + ": cannot be written");
-    }
-  }
+  print_head(output.text(), probe);
+  const std::vector<Measured> all = run_rounds(plan.all(), options.repeats, output.text());
+  print_tables(output.text(), all);
+  output.write_json(to_document(all, probe));
   for (const Measured& measured : all)
     if (!measured.failure.empty() && is_ours(measured.wanted.system)) return 1;
   return 0;

@@ -17,10 +17,13 @@
 namespace weft::bench {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::uint32_t kWarmUpOps = 10'000;
 constexpr double kEnoughSeconds = 2;  // no further repeats after this long
+
+// One op handed over and waited for: so often at once, so often after a rest; then nothing for a
+// while.
+constexpr int kHandOvers = 5'000, kRests = 100;
+constexpr std::chrono::milliseconds kIdle{500};
 
 // The ladder of op durations, and how long a rung runs: Task Bench's method (Slaughter et al.,
 // SC'20).
@@ -66,7 +69,7 @@ void check_order(Executor& executor, const OpGraph& graph) {
                              " ran once and behind those it follows");
 }
 
-json measure_dispatch(Executor& executor, const Measurement& wanted, const OpGraph& graph) {
+Figures measure_dispatch(Executor& executor, const Measurement& wanted, const OpGraph& graph) {
   const OpGraph warm_up(wanted.graph, wanted.width, std::min(wanted.ops, kWarmUpOps));
   if (wanted.check) check_order(executor, warm_up);
   run_once(executor, warm_up);
@@ -79,9 +82,9 @@ json measure_dispatch(Executor& executor, const Measurement& wanted, const OpGra
     cpu.push_back((processor_seconds() - used) * 1e9 / wanted.ops);
   }
   return {{"ns_per_op", ns},
-          {"cpu_ns_per_op", median(cpu)},
-          {"rss_before_bytes", before},
-          {"peak_rss_bytes", peak_resident_bytes()}};
+          {"cpu_ns_per_op", cpu},
+          {"rss_before_bytes", {static_cast<double>(before)}},
+          {"peak_rss_bytes", {static_cast<double>(peak_resident_bytes())}}};
 }
 
 struct Rung {
@@ -89,17 +92,17 @@ struct Rung {
 };
 
 // Where the ladder crosses `efficiency` for good, interpolated over the logarithm of the duration.
-json crossing(const std::vector<Rung>& ladder, double efficiency) {
+std::vector<double> crossing(const std::vector<Rung>& ladder, double efficiency) {
   std::size_t i = ladder.size();
   while (i > 0 && ladder[i - 1].efficiency >= efficiency) --i;
-  if (i == ladder.size()) return nullptr;
-  if (i == 0) return ladder[0].ns;
+  if (i == ladder.size()) return {};
+  if (i == 0) return {ladder[0].ns};
   const Rung &below = ladder[i - 1], &above = ladder[i];
   const double share = (efficiency - below.efficiency) / (above.efficiency - below.efficiency);
-  return below.ns * std::pow(above.ns / below.ns, share);
+  return {below.ns * std::pow(above.ns / below.ns, share)};
 }
 
-json measure_metg(Executor& executor, const Measurement& wanted, double each_ns) {
+Figures measure_metg(Executor& executor, const Measurement& wanted, double each_ns) {
   std::vector<Rung> ladder;
   int good = 0;
   for (double aim = kShortestNs; aim <= kLongestNs && good < 2; aim *= kRungRatio) {
@@ -116,14 +119,15 @@ json measure_metg(Executor& executor, const Measurement& wanted, double each_ns)
     ladder.push_back({ns, efficiency});
     good = efficiency >= 0.85 ? good + 1 : 0;
   }
-  json rungs = json::array();
-  for (const Rung& rung : ladder) rungs.push_back({rung.ns, rung.efficiency});
-  return {{"d50_ns", crossing(ladder, 0.5)},
-          {"d80_ns", crossing(ladder, 0.8)},
-          {"ladder", std::move(rungs)}};
+  Figures figures{{"d50_ns", crossing(ladder, 0.5)}, {"d80_ns", crossing(ladder, 0.8)}};
+  for (const Rung& rung : ladder) {
+    figures["rung_ns"].push_back(rung.ns);
+    figures["rung_efficiency"].push_back(rung.efficiency);
+  }
+  return figures;
 }
 
-json measure_hand_off(Executor& executor) {
+Figures measure_hand_off(Executor& executor) {
   const OpGraph one("chain", 1, 1);
   const auto hand_over = [&](int times, std::chrono::microseconds rest) {
     std::vector<double> ns;
@@ -133,18 +137,18 @@ json measure_hand_off(Executor& executor) {
     }
     return median(ns);
   };
-  hand_over(1000, {});
-  const double recent = hand_over(20'000, {});
-  const double rested = hand_over(200, std::chrono::milliseconds(3));
+  hand_over(kHandOvers / 10, {});
+  const double recent = hand_over(kHandOvers, {});
+  const double rested = hand_over(kRests, std::chrono::milliseconds(3));
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const double used = processor_seconds();
   const Stopwatch watch;
-  std::this_thread::sleep_for(std::chrono::seconds(1));
+  std::this_thread::sleep_for(kIdle);
   const double idle = (processor_seconds() - used) / watch.seconds();
-  return {{"round_trip_ns", recent}, {"after_idle_ns", rested}, {"idle_cores", idle}};
+  return {{"round_trip_ns", {recent}}, {"after_idle_ns", {rested}}, {"idle_cores", {idle}}};
 }
 
-json measure_memory(Executor& executor, const Measurement& wanted, const OpGraph& graph) {
+Figures measure_memory(Executor& executor, const Measurement& wanted, const OpGraph& graph) {
   run_once(executor, OpGraph(wanted.graph, wanted.width, std::min(wanted.ops, 1000u)));
   const std::size_t before = resident_bytes();
   std::size_t after = 0;
@@ -160,47 +164,16 @@ json measure_memory(Executor& executor, const Measurement& wanted, const OpGraph
     executor.run(graph);  // nothing holds a peer's ops back: the most it had at any time
     after = peak_resident_bytes();
   }
-  return {{"bytes_per_op", (static_cast<double>(after) - static_cast<double>(before)) / wanted.ops},
-          {"peak_rss_bytes", peak_resident_bytes()}};
+  const double grown = static_cast<double>(after) - static_cast<double>(before);
+  return {{"bytes_per_op", {grown / wanted.ops}},
+          {"peak_rss_bytes", {static_cast<double>(peak_resident_bytes())}}};
 }
 
 }  // namespace
 
-std::string to_text(const Measurement& m) {
-  return json{{"aim", static_cast<int>(m.aim)},
-              {"system", m.system},
-              {"graph", m.graph},
-              {"width", m.width},
-              {"ops", m.ops},
-              {"threads", m.threads},
-              {"repeats", m.repeats},
-              {"op_ns", m.op_ns},
-              {"trace", m.trace},
-              {"check", m.check}}
-      .dump();
-}
-
-Measurement measurement_from(const std::string& text) {
-  try {
-    const json j = json::parse(text);
-    Measurement m;
-    m.aim = static_cast<Aim>(j.at("aim").get<int>());
-    j.at("system").get_to(m.system);
-    j.at("graph").get_to(m.graph);
-    j.at("width").get_to(m.width);
-    j.at("ops").get_to(m.ops);
-    j.at("threads").get_to(m.threads);
-    j.at("repeats").get_to(m.repeats);
-    j.at("op_ns").get_to(m.op_ns);
-    j.at("trace").get_to(m.trace);
-    j.at("check").get_to(m.check);
-    return m;
-  } catch (const json::exception& error) {
-    throw std::invalid_argument("not a measurement: " + text + ": " + error.what());
-  }
-}
-
-json measure(const Measurement& wanted) {
+Figures measure(const Measurement& wanted) {
+  if (wanted.aim == Aim::Matmul) return measure_matmul(wanted);
+  if (wanted.aim == Aim::Overlap) return measure_overlap(wanted);
   const double each_ns = iteration_ns();
   work.iterations = iterations_for(wanted.op_ns, each_ns);
   ExecutorSetup setup;
@@ -217,8 +190,10 @@ json measure(const Measurement& wanted) {
       return measure_hand_off(*executor);
     case Aim::Memory:
       return measure_memory(*executor, wanted, OpGraph(wanted.graph, wanted.width, wanted.ops));
+    default:
+      break;
   }
-  return nullptr;
+  return {};
 }
 
 }  // namespace weft::bench

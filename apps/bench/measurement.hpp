@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <map>
 #include <string>
+#include <vector>
 
 namespace weft::bench {
 
@@ -12,6 +13,8 @@ enum class Aim : std::uint8_t {
   Metg,      ///< how short ops may be
   HandOff,   ///< one op to an idle system and back
   Memory,    ///< bytes of a pending op
+  Matmul,    ///< a socket's large product
+  Overlap,   ///< emulated GPUs and links at the same time
 };
 
 /// One measurement, made by a process of its own.
@@ -28,16 +31,29 @@ struct Measurement {
   bool check = false;  ///< also make sure that every op ran once and in order
 };
 
-/// To and from the text that is handed to the process. Throws `std::invalid_argument` for text that
-/// is not one.
+/// What came out of a measurement: samples by name. An empty sample: a figure that was not reached.
+using Figures = std::map<std::string, std::vector<double>>;
+
+/// To and from the text that is handed to the process and comes back from it. Throws
+/// `std::invalid_argument` for text that is not one.
 std::string to_text(const Measurement& measurement);
 Measurement measurement_from(const std::string& text);
+std::string to_text(const Figures& figures);
+Figures figures_from(const std::string& text);
 
-/// Makes the measurement in this process and returns what came out, by aim:
-/// dispatch `{"ns_per_op":[…],"cpu_ns_per_op","rss_before_bytes","peak_rss_bytes"}`,
-/// metg `{"d50_ns","d80_ns","ladder":[[ns, efficiency]…]}` (null where it is never reached),
-/// hand-off `{"round_trip_ns","after_idle_ns","idle_cores"}`,
-/// memory `{"bytes_per_op","peak_rss_bytes"}`.
-nlohmann::json measure(const Measurement& measurement);
+/// Makes the measurement in this process. By aim:
+/// dispatch `ns_per_op` (a value per repeat), `cpu_ns_per_op`, `rss_before_bytes`,
+/// `peak_rss_bytes`; metg `d50_ns`, `d80_ns`, and the ladder as `rung_ns`, `rung_efficiency`;
+/// hand-off `round_trip_ns`, `after_idle_ns`, `idle_cores`; memory `bytes_per_op`,
+/// `peak_rss_bytes`; matmul `flops_per_second`; overlap see `measure_overlap`.
+Figures measure(const Measurement& measurement);
+
+/// `flops_per_second` of products of two matrices of `ops` rows and columns on `threads` cores: of
+/// `weft-host`, or of `openblas` with its own threads.
+Figures measure_matmul(const Measurement& measurement);
+
+/// Seconds of `both_at_once` and `longer_one`, `run_and_copy`, `run`, `copy`, with `ops` kernels of
+/// 1 ms on emulated GPUs.
+Figures measure_overlap(const Measurement& measurement);
 
 }  // namespace weft::bench

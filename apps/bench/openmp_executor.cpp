@@ -49,7 +49,7 @@ class OpenMpExecutor final : public Executor {
 #pragma omp task firstprivate(op) depend(out : written[0])
       run_op(op);
     } else {
-// clang-format off
+      // clang-format off
 #pragma omp task firstprivate(op) depend(iterator(i = 0 : count), in : reads[i][0]) depend(out : written[0])
       // clang-format on
       run_op(op);

@@ -57,8 +57,8 @@ def make_trainer(torch, options):
             with torch.no_grad():
                 loss_sum += loss * len(y)
                 correct += (z.argmax(1) == y).sum()
-        mean = (loss_sum / len(labels)).item()
-        return time.perf_counter() - start, mean, (correct / len(labels)).item()
+        mean_loss = (loss_sum / len(labels)).item()
+        return time.perf_counter() - start, mean_loss, (correct / len(labels)).item()
 
     return epoch
 

@@ -1,6 +1,5 @@
 #include <algorithm>
-#include <map>
-#include <set>
+#include <nlohmann/json.hpp>
 
 #include "apps/bench/campaign.hpp"
 #include "apps/bench/cores.hpp"
@@ -12,17 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<double> sample(const Measured& measured, const char* key) {
-  std::vector<double> values;
-  for (const json& round : measured.rounds) {
-    const json& value = round.at(key);
-    if (value.is_number()) values.push_back(value.get<double>());
-    if (value.is_array())
-      for (const json& each : value) values.push_back(each.get<double>());
-  }
-  return values;
-}
-
 json middle(const Measured& measured, const char* key) {
   const auto values = sample(measured, key);
   // A figure that some round never reached has no middle worth the name.
@@ -33,7 +21,7 @@ json middle(const Measured& measured, const char* key) {
 json base_entry(const Measured& measured) {
   const Measurement& m = measured.wanted;
   json entry{{"system", m.system}, {"threads", m.threads}, {"rounds", measured.rounds.size()}};
-  if (m.aim != Aim::HandOff) {
+  if (!m.graph.empty()) {
     const OpGraph graph(m.graph, m.width, 1);
     entry["graph"] = m.graph;
     entry["width"] = graph.width();
@@ -77,6 +65,8 @@ json entry_of(const Measured& measured) {
       entry["peak_rss_bytes"] =
           static_cast<std::int64_t>(median(sample(measured, "peak_rss_bytes")));
       break;
+    default:
+      break;
   }
   return entry;
 }
@@ -91,8 +81,9 @@ const char* list_of(const Measurement& m) {
       return "hand_off";
     case Aim::Memory:
       return "memory";
+    default:
+      return "results";
   }
-  return "results";
 }
 
 std::string number(const json& value, const char* format) {
@@ -157,6 +148,8 @@ void print_row(std::FILE* out, const std::vector<Measured>& all, const Measured&
       std::fprintf(out, "  %-16s %-14s %8u  %8s bytes/op\n", system.c_str(), graph_name(m).c_str(),
                    m.ops, number(entry["bytes_per_op"], "%.1f").c_str());
       break;
+    default:
+      break;
   }
 }
 
@@ -183,7 +176,7 @@ void print_tables(std::FILE* out, const std::vector<Measured>& all) {
   }
 }
 
-json to_json(const std::vector<Measured>& all, const HostProbe& probe) {
+std::string to_document(const std::vector<Measured>& all, const HostProbe& probe) {
   json document{{"results", json::array()}, {"failed", json::array()}};
   document["machine"] = {{"cores", core_cpus().size()},
                          {"hop_ns", probe.hop_ns},
@@ -201,7 +194,7 @@ json to_json(const std::vector<Measured>& all, const HostProbe& probe) {
       document["failed"].push_back(entry);
     }
   }
-  return document;
+  return document.dump(2);
 }
 
 }  // namespace weft::bench

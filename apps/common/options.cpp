@@ -3,14 +3,15 @@
 #include <CLI/CLI.hpp>
 
 #include "actors/runtime_options.hpp"
-#include "topology/discover.hpp"
+#include "topology/shipped.hpp"
 
 namespace weft::apps {
 
 void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--machine", options.machine,
-                     "run on this machine's topology instead of the live one, e.g. \"2 sockets x 8 "
-                     "cores, 2 gpus, nvlink\"; its GPUs are emulated");
+                     "run on this machine's topology instead of the live one: a file or shipped "
+                     "machine as weft topo knows them, or e.g. \"2 sockets x 8 cores, 2 gpus, "
+                     "nvlink\"; its GPUs are emulated");
   command.add_option("--gpus", options.gpus, "auto, cuda, emulated:N or none (default: auto)");
   command.add_option("--emulated", options.emulated,
                      "how emulated GPUs behave, e.g. flops=1e12,launch=10us,link=12GB,memory=2GB");
@@ -20,7 +21,7 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
 
 RuntimeOptions to_runtime_options(const CommonOptions& options, bool record) {
   RuntimeOptions made;
-  if (!options.machine.empty()) made.machine = parse_machine(options.machine);
+  if (!options.machine.empty()) made.machine = machine_from(options.machine);
   if (!options.gpus.empty()) parse_gpus(options.gpus, made);
   if (!options.emulated.empty()) made.emulated = parse_emulated_options(options.emulated);
   made.trace = record || !options.trace.empty();

@@ -32,7 +32,7 @@ TraceData copy_then_kernel() {
                  {"callers", "thread 1", TrackKind::Submitter}};
   data.spans = {{1, 1, SpanKind::Copy, false, "copy", 1500, 4000, 64},
                 {2, 0, SpanKind::Kernel, true, "mat\"mul\"\n", 4000, 9001, 0}};
-  data.submissions = {{1, 2, 100}, {2, 2, 300}, {3, 2, 400}};
+  data.submissions = {{1, 2, 100, "copy"}, {2, 2, 300, "matmul"}, {3, 2, 400, "sum"}};
   data.causes = {{2, 1, false}, {3, 2, false}};
   data.dropped = 7;
   return data;

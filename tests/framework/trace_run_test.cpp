@@ -111,6 +111,34 @@ TEST_CASE("in a recorded run lanes are in order and nothing starts before what i
   }
 }
 
+TEST_CASE("what waits for a collective waits for its parts", "[trace]") {
+  for (const bool mixed : {false, true}) {  // GPUs wait on the device, a socket for done
+    Runtime rt(recorded());
+    const std::vector<Device> members{rt.gpu(0), mixed ? rt.socket(0) : rt.gpu(1)};
+    const auto all = rt.collective(members);
+    const auto a =
+        members[0].matmul(rt.uniform({64, 64}, members[0], 1), rt.uniform({64, 64}, members[0], 2));
+    const auto b = rt.uniform({64, 64}, members[1], 3);
+    all.all_reduce<float>({a, b});
+    members[1].matmul(b, b).to_host().wait();
+    rt.wait_idle();
+    const TraceData data = rt.tracer()->collect();
+    std::ostringstream text;
+    write_chrome_trace(data, text);
+    check_trace(json::parse(text.str()));
+    std::map<std::uint64_t, std::string> names;
+    for (const auto& span : data.spans) names[span.op] = span.name;
+    std::size_t before = 0, after = 0;
+    for (const auto& cause : data.causes) {
+      before += names[cause.producer] == "matmul" && names[cause.op] == "copy";
+      after += names[cause.producer] == "collective_step" && names[cause.op] == "matmul";
+      CHECK(names.count(cause.producer) == 1);
+    }
+    CHECK(before > 0);
+    CHECK(after > 0);
+  }
+}
+
 TEST_CASE("a failed op's span says so", "[trace]") {
   RuntimeOptions options = recorded();
   options.emulated->fault = [](const LaneOp& op) -> std::optional<std::string> {

@@ -104,7 +104,7 @@ TEST_CASE("a part of a recording holds what ran then", "[trace]") {
   kernel(data, 1, 1, 0, 4);
   kernel(data, 2, 1, 5, 9);
   kernel(data, 3, 1, 9, 12);
-  data.submissions = {{1, 5, 0}, {2, 5, 4 * kMs}, {3, 5, 8 * kMs}};
+  data.submissions = {{1, 5, 0, "a"}, {2, 5, 4 * kMs, "b"}, {3, 5, 8 * kMs, "c"}};
   const TraceData part = between(data, 3 * kMs, 8 * kMs);
   REQUIRE(part.spans.size() == 2);
   CHECK(summarise(part).wall_seconds == Approx(0.005));

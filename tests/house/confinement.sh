@@ -38,24 +38,31 @@ never() {
   done < <(includes "$1")
 }
 
-only_in 'hwloc(\.h|/)' '^topology/[^/]*hwloc[^/]*$' \
-  "hwloc.h only in topology's hwloc files (topology/*hwloc*)"
+# one_file HEADER PATH RULE: as only_in, and in no more than one file.
+one_file() {
+  only_in "$@"
+  local files
+  mapfile -t files < <(includes "$1" | cut -d: -f1 | sort -u)
+  ((${#files[@]} <= 1)) || report "${files[*]}" "$3"
+}
+
+only_in 'hwloc(\.h|/)' '^topology/[^/]*(hwloc|hw_)[^/]*$' \
+  "hwloc.h only in topology's hwloc files (topology/hw_*)"
 only_in '(cuda|cublas|cusparse|nvml|nvrtc|nvToolsExt|nvtx3|cooperative_groups|curand|driver_types|vector_types)[A-Za-z0-9_]*(\.h|/)' \
   '^actors/cuda/|^topology/[^/]*gpu[^/]*$|^(tests/actors/cuda|apps/examples/[^/]+)/.*\.cuh?$' \
   "CUDA runtime, driver and NVML only in actors/cuda/ and topology's GPU discovery (topology/*gpu*); .cu files of tests and examples may"
-only_in 'nccl\.h' '^actors/cuda/' "nccl.h only in one file of actors/cuda/"
-nccl_files=$(includes 'nccl\.h' | cut -d: -f1 | sort -u)
-[[ $(wc -w <<<"$nccl_files") -le 1 ]] || report "$nccl_files" "nccl.h in one file only"
+one_file 'nccl\.h' '^actors/cuda/' "nccl.h only in one file, in actors/cuda/"
 only_in 'caf/' '^(actors|apps/examples|tests)/' \
   "CAF only in actors/; examples and tests that write actors may include it"
 never 'caf/all\.hpp' '.' "never caf/all.hpp: include the few headers that are needed"
 only_in 'boost/asio' '(^|[/_])(io|asio|disk|file|http|net|server|socket_io|storage)[^/]*$' \
   "Asio only in files that do I/O (io, disk, file, http, net, server, storage in their name or folder)"
-only_in '(openblas/)?(cblas|openblas_config|f77blas|lapacke)\.h' '^actors/.*blas[^/]*\.cpp$' \
-  "OpenBLAS only in the .cpp file of actors/ that wraps it (*blas*.cpp)"
-only_in 'pugixml\.hpp' '^topology/.*\.cpp$' "pugixml only in topology's importers (.cpp)"
-never '(nlohmann/json\.hpp|CLI/|spdlog/)' '\.hpp$' \
-  "JSON, CLI11 and spdlog only in .cpp files: they are heavy"
+one_file '(openblas/)?(cblas|openblas_config|f77blas|lapacke)\.h' '^(framework|actors)/.*blas[^/]*\.cpp$' \
+  "OpenBLAS only in the one .cpp file that wraps it (*blas*.cpp)"
+only_in 'pugixml\.hpp' '^topology/(.*\.cpp|[^/]*xml[^/]*)$' \
+  "pugixml only in topology's importers (.cpp, *xml*)"
+never '(nlohmann/json\.hpp|CLI/|spdlog/)' '^(topology|framework|actors|apps/common)/.*\.hpp$' \
+  "JSON, CLI11 and spdlog only in .cpp files of what others include: they are heavy (json_fwd.hpp)"
 
 never '(framework|actors|apps|tests|weft)/' '^topology/' "topology includes no layer above it"
 never '(actors|apps|tests|weft)/' '^framework/' "framework includes topology only"

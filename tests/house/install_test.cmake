@@ -13,9 +13,7 @@ function(run what)
 endfunction()
 
 file(COPY ${WEFT_SOURCE_DIR}/tests/house/consumer/ DESTINATION ${consumer})
-if(EXISTS ${WEFT_SOURCE_DIR}/apps/examples/01_hello/main.cpp)
-  file(COPY ${WEFT_SOURCE_DIR}/apps/examples/01_hello/main.cpp DESTINATION ${consumer}/hello)
-endif()
+file(COPY ${WEFT_SOURCE_DIR}/apps/examples/ DESTINATION ${consumer}/examples)
 
 run("install" ${CMAKE_COMMAND} --install ${WEFT_BINARY_DIR} --config ${CONFIG} --prefix ${prefix})
 set(ENV{CMAKE_PREFIX_PATH} "${prefix}:${PREFIX_PATH}")

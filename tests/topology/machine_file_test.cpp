@@ -78,7 +78,7 @@ TEST_CASE("a machine file may be written by hand", "[topology]") {
   CHECK(machine.source == "sample");
   REQUIRE(machine.sockets[0].cores.size() == 4);
   CHECK(machine.sockets[0].cores[1].pus == std::vector<std::uint32_t>{1, 5});
-  CHECK(machine.memories[0].bytes == 64'000'000'000u);
+  CHECK(machine.memories[0].bytes == std::size_t{64} << 30);
   CHECK(machine.links[0].bytes_per_second[1] == 100e9);
   CHECK(machine.links[1].bytes_per_second[1] == 20e9);
   CHECK(machine.links[1].provenance == Provenance::Measured);

@@ -99,7 +99,7 @@ TEST_CASE("a figure is set by its path", "[topology]") {
   CHECK(with_value(machine, "link1.bytes_per_second=[1e9,2e9]").links[1].bytes_per_second[1] ==
         2e9);
   CHECK(with_value(machine, "gpu1.model=H100").gpus[1].model == "H100");
-  CHECK(with_value(machine, "mem0.bytes=1 TB").memories[0].bytes == 1'000'000'000'000u);
+  CHECK(with_value(machine, "mem0.bytes=1 TB").memories[0].bytes == std::size_t{1} << 40);
   CHECK(with_value(machine, "source=mine").source == "mine");
   for (const char* bad :
        {"", "gpu1", "gpu1.model", "=x", "gpu9.model=x", "cat0.x=1", "gpu1.colour=red",

@@ -45,8 +45,8 @@ TEST_CASE("what a description leaves out has a default", "[topology]") {
 TEST_CASE("sizes and rates of a description are taken over", "[topology]") {
   const Machine machine = parse_machine(
       "1 socket, memory 128 GB, 2 GPUs, gpu memory 80 GB, pcie 50 GB/s, nvlink 150 GB/s");
-  REQUIRE(machine.memories[0].bytes == 128'000'000'000u);
-  REQUIRE(machine.memories[machine.gpus[0].memory.value].bytes == 80'000'000'000u);
+  REQUIRE(machine.memories[0].bytes == std::size_t{128} << 30);
+  REQUIRE(machine.memories[machine.gpus[0].memory.value].bytes == std::size_t{80} << 30);
   for (const Link& link : machine.links) {
     if (link.kind == LinkKind::Pcie) REQUIRE(link.bytes_per_second[1] == 50e9);
     if (link.kind == LinkKind::Nvlink) REQUIRE(link.bytes_per_second[0] == 150e9);

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/runtime.hpp"
+#include "topology/discover.hpp"
+
+namespace weft::test {
+
+/// One engine under the conformance suite: how to make a runtime with it, and which of its devices
+/// to use.
+struct EngineCase {
+  std::string name;
+  std::string machine;
+  bool gpu = false;  ///< the device is `gpu(0)`, another is `gpu(1)`; else sockets
+  std::uint32_t lanes = 1;
+
+  [[nodiscard]] RuntimeOptions options() const {
+    RuntimeOptions made;
+    made.machine = parse_machine(machine);
+    made.gpus = gpu ? GpuMode::Emulated : GpuMode::None;
+    made.emulated = EmulatedOptions{};
+    made.emulated->compute_lanes = lanes;
+    made.emulated->memory_bytes = std::size_t{64} << 20;
+    made.host_memory_bytes = std::size_t{512} << 20;
+    made.serial = false;
+    made.pin = false;
+    made.watchdog = std::chrono::seconds(20);
+    return made;
+  }
+  [[nodiscard]] Device device(const Runtime& runtime) const {
+    return gpu ? runtime.gpu(0) : runtime.socket(0);
+  }
+  /// Another device with a memory of its own.
+  [[nodiscard]] Device other(const Runtime& runtime) const {
+    return gpu ? runtime.gpu(1) : runtime.socket(1);
+  }
+};
+
+/// All engines that the suite runs over. A new engine is one more line here.
+inline const std::vector<EngineCase>& engines() {
+  static const std::vector<EngineCase> all = {
+      {"host, one core", "2 sockets x 1 core", false, 1},
+      {"host, a team", "2 sockets x 3 cores", false, 1},
+      {"emulated, one lane", "1 socket x 1 core, 2 gpus", true, 1},
+      {"emulated, three lanes, nvlink", "2 sockets x 1 core, 2 gpus, nvlink", true, 3},
+  };
+  return all;
+}
+
+}  // namespace weft::test

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <string_view>
+
+#include "topology/hw_tree.hpp"
+#include "topology/machine.hpp"
+#include "topology/machine_check.hpp"
+#include "topology/machine_file.hpp"
+#include "topology/render.hpp"
+#include "topology/route_finder.hpp"
+
+namespace weft::fuzz {
+
+/// What has to hold for any machine a reader lets through: sound, survives its own file, has routes
+/// and, if it is small, a picture. Ends the process otherwise.
+inline void check(const Machine& machine) {
+  try {
+    check_machine(machine);
+    if (read_machine_file(write_machine_file(machine), "copy") != machine) std::abort();
+  } catch (const TopologyError& error) {
+    std::cerr << "a machine that was read is not sound: " << error.what() << '\n';
+    std::abort();
+  }
+  const RouteFinder finder(machine);
+  if (!machine.memories.empty() && !machine.gpus.empty())
+    static_cast<void>(finder.find(MemoryId{0}, GpuId{0}));
+  if (machine.links.size() < 50) static_cast<void>(render_svg(machine));
+}
+
+/// Runs a reader on the input: a machine is checked, a `TopologyError` is the other right answer.
+template <class Read>
+int run(const std::uint8_t* data, std::size_t size, Read read) {
+  try {
+    check(read(std::string_view(reinterpret_cast<const char*>(data), size)));
+  } catch (const TopologyError&) {
+  }
+  return 0;
+}
+
+}  // namespace weft::fuzz
