@@ -34,7 +34,8 @@ def make_trainer(torch, options):
     images = torch.frombuffer(bytearray(raw), dtype=torch.uint8).reshape(shape[0], -1)
     labels = torch.frombuffer(
         bytearray(read_idx(options.data, "train-labels-idx1-ubyte")[0]), dtype=torch.uint8).long()
-    mean, deviation = images.float().mean().item(), images.float().std().item()
+    mean = images.float().mean(0)
+    deviation = (images.float() - mean).std().item()
     torch.manual_seed(options.seed)
     model = torch.nn.Sequential(torch.nn.Linear(images.shape[1], options.hidden), torch.nn.ReLU(),
                                 torch.nn.Linear(options.hidden, 10))
@@ -79,7 +80,7 @@ def main():
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--epochs", type=int, default=4, help="a run; the first is warm-up")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each")
-    parser.add_argument("--lr", type=float, default=0.02)
+    parser.add_argument("--lr", type=float, default=0.008)
     parser.add_argument("--momentum", type=float, default=0.9)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

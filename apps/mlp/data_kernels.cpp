@@ -16,19 +16,21 @@ std::uint32_t below(std::uint32_t bound, std::uint64_t bits) {
   return static_cast<std::uint32_t>((bits >> 32) * bound >> 32);
 }
 
-void load_row(const std::uint8_t* pixels, std::size_t count, Normal normal, float* to) {
+void load_row(const std::uint8_t* pixels, float scale, In<float> offsets, float* to) {
+  const std::size_t count = offsets.size();
   for (std::size_t p = 0; p < count; ++p)
-    to[p] = normal.scale * static_cast<float>(pixels[p]) + normal.offset;
+    to[p] = scale * static_cast<float>(pixels[p]) + offsets[p];
   to[count] = 1.0f;
 }
 
-void run_load(Cpu& cpu, std::uint64_t first, Normal normal, In<std::uint8_t> images,
-              In<std::uint8_t> labels, In<std::uint32_t> order, Out<float> x, Out<std::uint8_t> y) {
-  const auto pixels = static_cast<std::size_t>(images.dim(1));
+void run_load(Cpu& cpu, std::uint64_t first, float scale, In<float> offsets,
+              In<std::uint8_t> images, In<std::uint8_t> labels, In<std::uint32_t> order,
+              Out<float> x, Out<std::uint8_t> y) {
+  const std::size_t pixels = offsets.size();
   cpu.parallel_ranges(y.size(), kRowsTogether, [&](std::size_t begin, std::size_t end) {
     for (std::size_t row = begin; row < end; ++row) {
       const std::size_t sample = order[first + row];
-      load_row(images.data() + sample * pixels, pixels, normal, x.data() + row * (pixels + 1));
+      load_row(images.data() + sample * pixels, scale, offsets, x.data() + row * (pixels + 1));
       y[row] = labels[sample];
     }
   });
@@ -56,11 +58,11 @@ const Kernel<Out<std::uint32_t>>& in_order() {
   return kernel;
 }
 
-const Kernel<std::uint64_t, Normal, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t>,
+const Kernel<std::uint64_t, float, In<float>, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t>,
              Out<float>, Out<std::uint8_t>>&
 load() {
-  static const Kernel<std::uint64_t, Normal, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t>,
-                      Out<float>, Out<std::uint8_t>>
+  static const Kernel<std::uint64_t, float, In<float>, In<std::uint8_t>, In<std::uint8_t>,
+                      In<std::uint32_t>, Out<float>, Out<std::uint8_t>>
       kernel = Kernel("mlp_load").cpu(run_load);
   return kernel;
 }

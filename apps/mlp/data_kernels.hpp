@@ -2,7 +2,6 @@
 
 #include <cstdint>
 
-#include "apps/mlp/dataset.hpp"
 #include "framework/kernel.hpp"
 
 namespace weft::mlp::kernels {
@@ -17,10 +16,10 @@ const Kernel<std::uint64_t, std::uint64_t, Out<std::uint32_t>>& shuffle();
 const Kernel<Out<std::uint32_t>>& in_order();
 
 /// Gathers one minibatch: rows `order[first] …` of images [N, P] and labels [N], as many as `x`
-/// has. A pixel becomes `normal.scale * pixel + normal.offset`; x is [rows, P + 1] with ones in its
-/// last column, which makes the bias of a layer the last row of its weights. Order: first, normal,
-/// images, labels, order, x, y.
-const Kernel<std::uint64_t, Normal, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t>,
+/// has. A pixel becomes `scale * pixel + offsets[place]`; x is [rows, P + 1] with ones in its
+/// last column, which makes the bias of a layer the last row of its weights. Order: first, scale,
+/// offsets, images, labels, order, x, y.
+const Kernel<std::uint64_t, float, In<float>, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t>,
              Out<float>, Out<std::uint8_t>>&
 load();
 

@@ -48,17 +48,26 @@ Samples samples_of(Half& half) {
 }
 
 // Sums of whole numbers: exact, so the same everywhere.
-Normal normal_of(const std::vector<std::uint8_t>& pixels) {
-  std::uint64_t sum = 0, squares = 0;
-  for (const std::uint8_t pixel : pixels) {
-    sum += pixel;
-    squares += static_cast<std::uint32_t>(pixel) * pixel;
+Normal normal_of(const std::vector<std::uint8_t>& pixels, std::size_t places) {
+  const std::size_t count = pixels.size() / places;
+  std::vector<std::uint64_t> sums(places), squares(places);
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t p = 0; p < places; ++p) {
+      const std::uint32_t pixel = pixels[i * places + p];
+      sums[p] += pixel;
+      squares[p] += pixel * pixel;
+    }
+  std::vector<double> means;
+  double variance = 0;
+  for (std::size_t p = 0; p < places; ++p) {
+    means.push_back(static_cast<double>(sums[p]) / static_cast<double>(count));
+    variance += static_cast<double>(squares[p]) / static_cast<double>(count) - means[p] * means[p];
   }
-  const auto count = static_cast<double>(pixels.size());
-  const double mean = static_cast<double>(sum) / count;
-  const double variance = static_cast<double>(squares) / count - mean * mean;
-  const double deviation = variance > 0 ? std::sqrt(variance) : 1;
-  return {static_cast<float>(1 / deviation), static_cast<float>(-mean / deviation)};
+  const double deviation = std::sqrt(variance / static_cast<double>(places));
+  Normal normal{static_cast<float>(deviation > 0 ? 1 / deviation : 1), {}};
+  for (const double mean : means)
+    normal.offsets.push_back(static_cast<float>(-mean * static_cast<double>(normal.scale)));
+  return normal;
 }
 
 }  // namespace
@@ -90,7 +99,7 @@ Dataset read_dataset(const fs::path& folder) {
                     "; the two files must come from the same data set");
   data.fingerprint =
       static_cast<std::uint32_t>(crc32(0, labels.data(), static_cast<unsigned>(labels.size())));
-  data.normal = normal_of(train.images.elements);
+  data.normal = normal_of(train.images.elements, data.inputs);
   data.train = samples_of(train);
   data.test = samples_of(test);
   return data;

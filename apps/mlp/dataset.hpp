@@ -16,10 +16,11 @@ struct Samples {
   std::vector<std::uint8_t> labels;  ///< [count]
 };
 
-/// What makes a pixel a number: `scale * pixel + offset`, mean 0 and deviation 1 over the training
-/// set.
+/// What makes a pixel a number: `scale * pixel + offsets[its place in the picture]`, so that over
+/// the training set every place has mean 0 and all together deviation 1.
 struct Normal {
-  float scale = 1, offset = 0;
+  float scale = 1;
+  std::vector<float> offsets;
 };
 
 /// A data set in IDX form, such as Fashion-MNIST or MNIST.

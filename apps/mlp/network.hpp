@@ -11,7 +11,7 @@ namespace weft::mlp {
 struct Hyper {
   std::size_t inputs = 0, hidden = 256, classes = 0;
   std::size_t batch = 256;
-  float rate = 0.02f;
+  float rate = 0.008f;
   float momentum = 0.9f;
   std::uint64_t seed = 1;
 };

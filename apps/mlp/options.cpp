@@ -74,7 +74,7 @@ void add_options(CLI::App& command, Options& options) {
                   "passes over the training set, those of the resumed "
                   "checkpoint included")
       ->capture_default_str();
-  command.add_option("--lr", options.rate, "learning rate (default: 0.02)");
+  command.add_option("--lr", options.rate, "learning rate (default: 0.008)");
   command.add_option("--momentum", options.momentum, "momentum of SGD, 0 for none (default: 0.9)");
   command.add_option("--seed", options.seed, "of first weights and order of samples (default: 1)");
   command

@@ -87,7 +87,8 @@ Trainer::Trainer(const Runtime& runtime, const Dataset& data, const Hyper& hyper
       devices_(std::move(devices)),
       shares_(std::move(shares)),
       group_(runtime.collective(devices_)),
-      normal_(data.normal),
+      scale_(data.normal.scale),
+      offsets_(runtime.from_host(data.normal.offsets, {static_cast<std::int64_t>(data.inputs)})),
       train_count_(data.train.count),
       test_count_(data.test.count),
       train_images_(to_tensor(runtime, data.train.images, data.train.count)),
@@ -130,8 +131,8 @@ std::vector<Shard> Trainer::load(const Device* loader, const Tensor<std::uint8_t
     const auto height = static_cast<std::int64_t>(cuts[d + 1] - cuts[d]);
     Shard shard{socket.tensor<float>({height, images.shape()[1] + 1}),
                 socket.tensor<std::uint8_t>({height})};
-    socket.submit(kernels::load(), std::uint64_t{first + cuts[d]}, normal_, in(images), in(labels),
-                  in(order), out(shard.x), out(shard.y));
+    socket.submit(kernels::load(), std::uint64_t{first + cuts[d]}, scale_, in(offsets_), in(images),
+                  in(labels), in(order), out(shard.x), out(shard.y));
     shards.push_back(std::move(shard));
   }
   return shards;

@@ -76,7 +76,8 @@ class Trainer {
   std::vector<Network> networks_;
   std::vector<Device> loaders_;  // the socket that prepares data for each device
   Collective group_;
-  const Normal normal_;
+  const float scale_;  // of pixels
+  const Tensor<float> offsets_;
   std::size_t train_count_, test_count_;
   Tensor<std::uint8_t> train_images_, train_labels_, test_images_, test_labels_;
   std::vector<Shard> test_;  // loaded once; stays where it is used

@@ -63,7 +63,7 @@ std::set<std::string> keys(const json& object) {
 
 TEST_CASE("training learns, and its JSON has the promised shape", "[apps]") {
   Session session;
-  const json result = session.train("--epochs 6 --eval-every 4");
+  const json result = session.train("--epochs 6 --eval-every 4 --lr 0.05");
   CHECK(keys(result) ==
         std::set<std::string>{"machine", "devices", "epochs", "actors", "transfer"});
   REQUIRE(result["devices"].size() == 2);
