@@ -33,9 +33,10 @@ constexpr std::uint32_t kFewestSteps = 20, kMostSteps = 1000;
 
 // Nanoseconds of one multiply-add of the op's kernel; before a system's threads are there.
 double iteration_ns() {
-  constexpr std::uint64_t kIterations = 2'000'000;
+  // Short, so that some of them are not interrupted even on a busy machine.
+  constexpr std::uint64_t kIterations = 20'000;
   double best = 1e9;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 500; ++i) {
     const Stopwatch watch;
     volatile double sink = multiply_adds(kIterations, 1.0);
     (void)sink;
