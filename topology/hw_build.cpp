@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "topology/rates.hpp"
+#include "topology/names.hpp"
 #include "topology/reach.hpp"
 
 namespace weft {
@@ -215,6 +215,22 @@ void add_sockets(HwBuild& build) {
   set_efficiencies(build);
 }
 
+namespace {
+
+/// Names come from files: nothing in them may upset a terminal or a JSON writer.
+void make_printable(Machine& machine) {
+  const auto clean = [](std::string& text) { text = printable(std::move(text)); };
+  clean(machine.source);
+  for (Socket& socket : machine.sockets) clean(socket.model);
+  for (Gpu& gpu : machine.gpus) clean(gpu.vendor), clean(gpu.model), clean(gpu.uuid);
+  for (Hub& hub : machine.hubs) clean(hub.name);
+  for (Nic& nic : machine.nics) clean(nic.name);
+  for (Disk& disk : machine.disks) clean(disk.name);
+  for (Warning& warning : machine.warnings) clean(warning.code), clean(warning.text);
+}
+
+}  // namespace
+
 Machine build_machine(const HwTree& tree, const std::string& source) {
   if (tree.pus.empty() && tree.needs_pus)
     throw TopologyError(source + ": no hardware thread that may be used; expected at least one PU");
@@ -227,6 +243,7 @@ Machine build_machine(const HwTree& tree, const std::string& source) {
   add_socket_links(build);
   add_fabric(build);
   warn_unreachable(build.machine);
+  make_printable(build.machine);
   return std::move(build.machine);
 }
 

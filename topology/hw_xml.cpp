@@ -15,33 +15,6 @@ namespace {
 
 constexpr std::size_t kMostMatrix = 4096;  ///< objects in one matrix
 
-/// Numbers of an hwloc bitmap: 32-bit words, highest first, `0xf...f` for "and all above". Nothing
-/// if it is malformed or infinite.
-std::optional<std::vector<std::uint32_t>> parse_bitmap(std::string_view text) {
-  if (text.starts_with("0xf...f")) return std::nullopt;
-  std::vector<std::uint32_t> words;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    std::string_view word = trimmed(text.substr(0, comma));
-    if (word.starts_with("0x")) word.remove_prefix(2);
-    std::uint32_t value = 0;
-    if (!word.empty()) {
-      const auto result = std::from_chars(word.data(), word.data() + word.size(), value, 16);
-      if (result.ec != std::errc() || result.ptr != word.data() + word.size()) return std::nullopt;
-    }
-    words.push_back(value);
-    if (comma == std::string_view::npos) break;
-    text.remove_prefix(comma + 1);
-  }
-  if (words.size() > kMaxCpu / 32) return std::nullopt;
-  std::vector<std::uint32_t> bits;
-  for (std::size_t w = 0; w < words.size(); ++w)
-    for (std::uint32_t bit = 0; bit < 32; ++bit)
-      if (words[words.size() - 1 - w] >> bit & 1)
-        bits.push_back(static_cast<std::uint32_t>(32 * w + bit));
-  return bits;
-}
-
 class HwlocXmlReader {
  public:
   HwlocXmlReader(std::string_view text, const std::string& name)
@@ -196,7 +169,7 @@ class HwlocXmlReader {
   /// Parts that the whole machine has and the export, made inside a cpuset or cgroup, has not.
   void say_what_is_hidden(pugi::xml_node machine) {
     const auto hidden = [&](const char* attribute, auto is_there) {
-      const auto all = parse_bitmap(machine.attribute(attribute).value());
+      const auto all = parse_cpu_mask(machine.attribute(attribute).value());
       std::size_t count = 0;
       if (all)
         count = static_cast<std::size_t>(
@@ -224,8 +197,8 @@ class HwlocXmlReader {
   /// Nothing means "all".
   std::optional<std::vector<std::uint32_t>> bitmap(pugi::xml_node node, pugi::xml_attribute set) {
     const std::string_view text = set.value();
-    if (text.empty() || text.starts_with("0xf...f")) return std::nullopt;
-    auto bits = parse_bitmap(text);
+    if (text.empty() || text.starts_with("0xf...f")) return std::nullopt;  // infinite
+    auto bits = parse_cpu_mask(text);
     if (!bits)
       xml_.fail(node, std::string(set.name()) + "=\"" + std::string(text.substr(0, 40)) +
                           "\"; expected 32-bit words in hexadecimal, separated by commas");
@@ -303,7 +276,7 @@ class HwlocXmlReader {
 
   void cpu_kind(pugi::xml_node from) {
     HwCpuKind kind;
-    const auto cpus = parse_bitmap(from.attribute("cpuset").value());
+    const auto cpus = parse_cpu_mask(from.attribute("cpuset").value());
     if (!cpus) return;
     kind.cpus = *cpus;
     for (const pugi::xml_node info : from.children("info"))

@@ -308,7 +308,7 @@ Machine read_machine_file(std::string_view text, const std::string& name) {
     file.fail("version", std::to_string(version) + " is not known; expected 1");
   Machine machine = read_lists(file);
   machine.source = file.text("source");
-  if (machine.source.empty()) machine.source = name;
+  if (!file.find("source")) machine.source = name;
   check_machine(machine);
   return machine;
 }

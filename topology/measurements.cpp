@@ -46,7 +46,6 @@ std::string fingerprint(const Machine& machine) {
   for (const Memory& memory : machine.memories) {
     if (memory.kind == MemoryKind::Disk) continue;
     hash.add(static_cast<std::uint64_t>(memory.kind));
-    hash.add((memory.bytes + (std::size_t{1} << 29)) >> 30);
   }
   for (const Gpu& gpu : machine.gpus) {
     hash.add(gpu.model);

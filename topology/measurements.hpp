@@ -29,9 +29,9 @@ struct Measurements {
   std::vector<Entry> links;
 };
 
-/// Sixteen hexadecimal digits that tell machines apart by their hardware: processors, caches,
-/// memories (rounded to GiB), GPUs with their addresses, links between them. Not by host name,
-/// operating system, figures of links, or order of discovery of disks.
+/// Sixteen hexadecimal digits that tell machines apart by their hardware: processors, caches, kinds
+/// of memories, GPUs with their addresses, links between them. Not by host name, operating system,
+/// figures of links, or the size of memories, which changes while virtual machines run.
 std::string fingerprint(const Machine& machine);
 
 /// The machine with measured rates and latencies in place of the others, as `Measured`. Throws

@@ -111,4 +111,31 @@ std::optional<LinkId> parse_link_id(std::string_view text) {
   return std::nullopt;
 }
 
+std::string printable(std::string text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto at = [&](std::size_t k) {
+      return k < text.size() ? static_cast<unsigned char>(text[k]) : 0u;
+    };
+    const unsigned first = at(i);
+    std::size_t length = 0;
+    if (first >= 0x20 && first < 0x7f) length = 1;
+    if (first >= 0xc2 && first < 0xe0) length = 2;
+    if (first >= 0xe0 && first < 0xf0) length = 3;
+    if (first >= 0xf0 && first < 0xf5) length = 4;
+    for (std::size_t k = 1; k < length; ++k)
+      if ((at(i + k) & 0xc0) != 0x80) length = 0;
+    // Overlong forms, surrogates, and what lies beyond the last code point.
+    const unsigned second = at(i + 1);
+    if (length > 1 && ((first == 0xe0 && second < 0xa0) || (first == 0xed && second >= 0xa0) ||
+                       (first == 0xf0 && second < 0x90) || (first == 0xf4 && second >= 0x90)))
+      length = 0;
+    if (length == 0) {
+      text[i] = '?';
+      length = 1;
+    }
+    i += length;
+  }
+  return text;
+}
+
 }  // namespace weft

@@ -32,4 +32,8 @@ std::optional<Node> parse_node(std::string_view text);
 /// `link12`.
 std::optional<LinkId> parse_link_id(std::string_view text);
 
+/// The text with every control character and every byte that is no valid UTF-8 as `?`: what came
+/// from a file can be printed and written as JSON without surprise.
+std::string printable(std::string text);
+
 }  // namespace weft

@@ -92,30 +92,13 @@ class NcclXmlReader {
     }
   }
 
-  /// "0000ffff,ffffffff": hexadecimal words of 32 bits, highest first.
   std::vector<std::uint32_t> affinity(pugi::xml_node node) {
-    std::string_view text = node.attribute("affinity").value();
-    std::vector<std::uint32_t> words, cpus;
-    if (text.empty()) return cpus;
-    while (true) {
-      const std::size_t comma = text.find(',');
-      const std::string_view word = trimmed(text.substr(0, comma));
-      std::uint32_t value = 0;
-      const auto result = std::from_chars(word.data(), word.data() + word.size(), value, 16);
-      if (result.ec != std::errc() || result.ptr != word.data() + word.size() ||
-          words.size() >= kMaxCpu / 32)
-        xml_.fail(node, "affinity=\"" +
-                            std::string(node.attribute("affinity").value()).substr(0, 40) +
-                            "\"; expected 32-bit words in hexadecimal, separated by commas");
-      words.push_back(value);
-      if (comma == std::string_view::npos) break;
-      text.remove_prefix(comma + 1);
-    }
-    for (std::size_t w = 0; w < words.size(); ++w)
-      for (std::uint32_t bit = 0; bit < 32; ++bit)
-        if (words[words.size() - 1 - w] >> bit & 1)
-          cpus.push_back(static_cast<std::uint32_t>(32 * w + bit));
-    return cpus;
+    const std::string_view text = node.attribute("affinity").value();
+    auto cpus = parse_cpu_mask(text);
+    if (!cpus)
+      xml_.fail(node, "affinity=\"" + std::string(text.substr(0, 40)) +
+                          "\"; expected 32-bit words in hexadecimal, separated by commas");
+    return std::move(*cpus);
   }
 
   void place(const Cpu& cpu) {

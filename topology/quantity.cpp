@@ -81,6 +81,30 @@ std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text) 
   return cpus;
 }
 
+std::optional<std::vector<std::uint32_t>> parse_cpu_mask(std::string_view text) {
+  std::vector<std::uint32_t> words;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    std::string_view word = trimmed(text.substr(0, comma));
+    if (word.starts_with("0x")) word.remove_prefix(2);
+    std::uint32_t value = 0;
+    if (!word.empty()) {
+      const auto result = std::from_chars(word.data(), word.data() + word.size(), value, 16);
+      if (result.ec != std::errc() || result.ptr != word.data() + word.size()) return std::nullopt;
+    }
+    words.push_back(value);
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  if (words.size() > kMaxCpu / 32) return std::nullopt;
+  std::vector<std::uint32_t> bits;
+  for (std::size_t w = 0; w < words.size(); ++w)
+    for (std::uint32_t bit = 0; bit < 32; ++bit)
+      if (words[words.size() - 1 - w] >> bit & 1)
+        bits.push_back(static_cast<std::uint32_t>(32 * w + bit));
+  return bits;
+}
+
 std::string format_bytes(std::size_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   return with_unit(static_cast<double>(bytes), kUnits, 6, 1024);

@@ -18,6 +18,11 @@ std::string format_cpu_list(const std::vector<std::uint32_t>& cpus);
 std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text);
 inline constexpr std::uint32_t kMaxCpu = 1u << 20;
 
+/// A mask as the kernel, hwloc and NCCL write it: 32-bit words in hexadecimal, highest first, with
+/// or without 0x, an empty word for 0: `0x0000ffff,,0x0`. The numbers of its bits, rising. Nothing
+/// if the text is no such mask or longer than `kMaxCpu` bits.
+std::optional<std::vector<std::uint32_t>> parse_cpu_mask(std::string_view text);
+
 /// Bytes for people: `64 GiB`, `1.5 TiB`, `0 B`.
 std::string format_bytes(std::size_t bytes);
 

@@ -187,6 +187,11 @@ class SvgWriter {
     text(box.middle(), box.y + 52, size, 11, "middle", "#4b5563");
   }
 
+  [[nodiscard]] std::string nic_name(Node n) const {
+    const std::string& name = m_.nics[n.index].name;
+    return name == to_string(n) ? name : to_string(n) + " " + name;
+  }
+
   void chips(const Picture::Column& column) {
     double y = column.box.y;
     const auto chip = [&](const std::string& content, SvgStyle style) {
@@ -196,8 +201,7 @@ class SvgWriter {
       y += 26;
     };
     for (const Node n : column.shown)
-      chip(n.kind == NodeKind::Nic ? to_string(n) + " " + m_.nics[n.index].name
-                                   : m_.disks[n.index].name,
+      chip(n.kind == NodeKind::Nic ? nic_name(n) : m_.disks[n.index].name,
            n.kind == NodeKind::Nic ? kNic : kDisk);
     if (column.hidden > 0) chip(std::to_string(column.hidden) + " more", kDisk);
   }

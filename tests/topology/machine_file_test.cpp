@@ -34,7 +34,7 @@ TEST_CASE("a machine survives its own file", "[topology]") {
         import_machine(samples::kHwlocV2, "v2"), import_machine(samples::kHwlocV1, "v1"),
         import_machine(samples::kNccl, "nccl"), import_machine(samples::kSmi, "smi"), Machine{}}) {
     INFO(machine.source);
-    Machine copy = read_machine_file(write_machine_file(machine), "");
+    const Machine copy = read_machine_file(write_machine_file(machine), "another name");
     CHECK(copy == machine);
   }
 }
