@@ -35,14 +35,14 @@ void run_local_step(Cpu&, Op& op) {
 }
 
 const KernelCode& local_code() {
-  static const KernelCode& code = []() -> const KernelCode& {
+  static const KernelCode* const code = [] {
     auto* made = new KernelCode;
     made->name = "collective_step";
     made->cpu = run_local_step;
     made->typical_ns = 1000;
-    return *made;
+    return made;
   }();
-  return code;
+  return *code;
 }
 
 // Ends the collective op once every step has settled, or tells its followers that every step is

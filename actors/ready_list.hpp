@@ -34,7 +34,7 @@ class ReadyList {
     --count_;
     return op;
   }
-  [[nodiscard]] const Op* front() const { return first_; }
+  [[nodiscard]] Op* front() const { return first_; }
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
 

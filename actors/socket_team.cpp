@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "actors/tick_clock.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/submit.hpp"
+#include "framework/tensor_state.hpp"
 #include "framework/trace.hpp"
 
 namespace weft {
@@ -16,6 +18,8 @@ constexpr double kLongNs = 20'000;
 // Shorter ops are not worth a write to their kernel's shared statistics.
 constexpr double kWorthNoting = 2'000;
 constexpr std::size_t kLookEvery = 4;  // own ops between two looks for what others made ready
+constexpr std::uint32_t kWorthSharing = 1'500;  // ns: an op that pays for its way to another core
+constexpr std::size_t kMany = 8;                // so many short ones do, too
 constexpr std::size_t kLookForSubmissions = 16;
 constexpr std::size_t kBurst = 3;              // submissions at one look that call for patience
 constexpr std::uint64_t kFirstGather = 1'000;  // ticks, roughly half a microsecond
@@ -115,22 +119,25 @@ void SocketLane::execute(Op* op) {
   }
   note_duration(code, static_cast<double>(ticks() - start) * ns_per_tick());
   mailbox_.set_occupied(false);
+  take_back();
+  if (op->owner != &mailbox_ && code.typical_ns.load(std::memory_order_relaxed) > kWorthSharing)
+    adopt_home(*op);
   if (tracer) tracer->ran(track_, *op, traced, tracer->now(), failure != nullptr);
   settle(op, failure, *this);
 }
 
-// What waits here goes back to the mailbox, where idle neighbours find it, if it would wait long.
+// While an op runs, what waits here lies where an idle neighbour can take it, put there in constant time: always
+// if the op may be long, and if neighbours are idle now and it is worth their coming.
 void SocketLane::offer_rest(const Op& op) {
   const bool long_op = may_be_long(*op.code);
   if (long_op) mailbox_.set_occupied(true);
   if (local_.empty()) return;
   const bool someone_idle = team_.idle_.load(std::memory_order_relaxed) > 0;
-  if (!long_op && !(someone_idle && local_.size() >= 8)) return;
-  std::size_t keep = long_op ? 0 : local_.size() / 2;
-  ReadyList kept;
-  while (keep-- > 0) kept.push_back(local_.pop_front());
-  while (Op* other = local_.pop_front()) mailbox_.push(other);
-  local_ = kept;
+  const bool worth_coming = local_.size() >= kMany ||
+                            op.code->typical_ns.load(std::memory_order_relaxed) > kWorthSharing;
+  if (!long_op && !(someone_idle && worth_coming)) return;
+  offered_ = std::exchange(local_, {});
+  offered_first_.store(offered_.front(), std::memory_order_release);
   if (!someone_idle) return;
   for (auto& lane : team_.lanes_)
     if (lane.get() != this && lane->mailbox_.is_parked()) {
@@ -139,14 +146,32 @@ void SocketLane::offer_rest(const Op& op) {
     }
 }
 
+// What was offered and not taken is ours again, before what the op made ready.
+void SocketLane::take_back() {
+  if (offered_.empty()) return;
+  const ReadyList offered = std::exchange(offered_, {});
+  if (offered_first_.exchange(nullptr, std::memory_order_acquire)) local_ = offered;
+}
+
+// An op that another lane had too many of: what writes the same data next prefers this lane.
+void SocketLane::adopt_home(Op& op) const {
+  for (std::size_t i = 0; i < op.arg_count; ++i)
+    if (op.args()[i].access() != Access::In)
+      op.args()[i].replica()->tensor->home_lane.store(number_, std::memory_order_relaxed);
+}
+
 bool SocketLane::take_from_neighbours() {
   for (auto& lane : team_.lanes_) {
-    if (lane.get() == this || lane->mailbox_.is_empty()) continue;
-    if (!lane->mailbox_.is_occupied() && team_.idle_.load(std::memory_order_relaxed) == 0) continue;
-    local_.append(lane->mailbox_.take_ready());
-    local_.append(lane->mailbox_.take_submitted());
+    if (lane.get() == this) continue;
+    if (lane->offered_first_.load(std::memory_order_relaxed))
+      local_.append(lane->offered_first_.exchange(nullptr, std::memory_order_acquire));
+    if (!lane->mailbox_.is_empty() &&
+        (lane->mailbox_.is_occupied() || team_.idle_.load(std::memory_order_relaxed) > 0)) {
+      local_.append(lane->mailbox_.take_ready());
+      local_.append(lane->mailbox_.take_submitted());
+    }
     if (local_.empty()) continue;
-    // Half of it goes back: the owner may be about to look.
+    // Half of it goes back, to whoever is free first.
     if (local_.size() > 1) {
       const std::size_t half = local_.size() / 2;
       ReadyList mine;

@@ -55,6 +55,8 @@ class SocketLane final : public Body, public Cpu, public ReadySink {
   static void work_on(Shared& shared);
   void execute(Op* op);
   void offer_rest(const Op& op);
+  void take_back();
+  void adopt_home(Op& op) const;
   void look_for_submissions();
   bool take_from_neighbours();
   bool help_neighbours();
@@ -63,6 +65,8 @@ class SocketLane final : public Body, public Cpu, public ReadySink {
   const std::uint32_t number_;
   ActorMailbox mailbox_;
   ReadyList local_;
+  ReadyList offered_;                        // what neighbours may take during an op …
+  std::atomic<Op*> offered_first_{nullptr};  // … as a chain, oldest first; null: taken, or none
   std::uint64_t last_look_ = 0, gather_ticks_ = 0;  // see look_for_submissions
   std::uint32_t track_ = 0;
   const Op* running_ = nullptr;

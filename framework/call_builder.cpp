@@ -29,7 +29,9 @@ std::uint32_t choose_lane(Place& place, const KernelCode& code, const Dependency
   if (lanes == 1) return 0;
   if (code.typical_ns.load(std::memory_order_relaxed) > kWorthSpreading)
     return place.next_lane.fetch_add(1, std::memory_order_relaxed) % lanes;
-  if (written && written->home_lane < lanes) return free_lane(place, written->home_lane);
+  if (written)
+    if (const std::uint32_t home = written->home_lane.load(std::memory_order_relaxed); home < lanes)
+      return free_lane(place, home);
   std::uint32_t lane = lanes;
   if (needs.size() > 0 && place.kind == DeviceKind::Socket) {
     Op* middle = needs.all()[needs.size() / 2].producer;
@@ -41,7 +43,7 @@ std::uint32_t choose_lane(Place& place, const KernelCode& code, const Dependency
   }
   if (lane >= lanes)
     lane = place.next_lane.fetch_add(1, std::memory_order_relaxed) / kLaneBlock % lanes;
-  if (written) written->home_lane = lane;
+  if (written) written->home_lane.store(lane, std::memory_order_relaxed);
   return free_lane(place, lane);
 }
 

@@ -43,7 +43,7 @@ struct TensorState {
   Shape shape;
   std::uint32_t element_bytes = 0;
   std::uint32_t element_type = 0;     // index of the type, for checks
-  std::uint32_t home_lane = kNoLane;  // lane of its socket that its ops prefer
+  std::atomic<std::uint32_t> home_lane{kNoLane};  // lane of its socket that its ops prefer
   Op* writer = nullptr;               // last write; counted; kept when failed
   SmallVector<Op*, 4> readers;        // reads and copies since that write; counted
   SmallVector<Replica*, 2> replicas;  // valid ones

@@ -37,7 +37,7 @@ std::vector<HostArray<T>> run_and_copy(const Device& device, const Tensor<T>& x,
 
 template <class T>
 std::vector<Tensor<T>> run_in_order(const Device& device, const Tensor<T>& x, int ops) {
-  const auto& matmul = [&]() -> const auto& {
+  const auto matmul = [] {
     if constexpr (std::is_same_v<T, double>)
       return kernels::matmul_f64();
     else

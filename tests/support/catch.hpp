@@ -4,6 +4,13 @@
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 using Catch::Approx;
+#define WEFT_CONTAINS_TEXT Catch::Matchers::ContainsSubstring
 #else
 #include <catch2/catch.hpp>
+#define WEFT_CONTAINS_TEXT Catch::Matchers::Contains
 #endif
+
+#include <string>
+
+/// Matches texts that contain `part`, with either Catch2.
+inline auto contains_text(const std::string& part) { return WEFT_CONTAINS_TEXT(part); }
