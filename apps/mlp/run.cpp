@@ -1,10 +1,12 @@
 #include "apps/mlp/run.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 
 #include "apps/common/progress.hpp"
+#include "apps/mlp/speed.hpp"
 #include "framework/trace_chrome.hpp"
 
 namespace weft::mlp {
@@ -33,22 +35,6 @@ std::vector<std::string> names_of(const std::vector<Device>& devices) {
   std::vector<std::string> names;
   for (const Device& device : devices) names.push_back(device.name());
   return names;
-}
-
-// Devices that differ in nothing that speed depends on share equally, without measuring.
-bool are_alike(const Machine& machine, const std::vector<Device>& devices) {
-  const Device& first = devices[0];
-  for (const Device& device : devices) {
-    if (device.kind() != first.kind()) return false;
-    const std::uint32_t a = first.place().number, b = device.place().number;
-    if (device.kind() == DeviceKind::Gpu) {
-      if (machine.gpus[a].model != machine.gpus[b].model) return false;
-    } else if (machine.sockets[a].model != machine.sockets[b].model ||
-               machine.sockets[a].cpus.size() != machine.sockets[b].cpus.size()) {
-      return false;
-    }
-  }
-  return true;
 }
 
 template <class T>
@@ -88,7 +74,10 @@ void Run::make_trainer(const Dataset& data) {
   std::optional<Shares> shares = parse_shares(options_.share, devices.size());
   if (!shares && checkpoint_ && checkpoint_->devices == names_of(devices))
     shares = Shares(checkpoint_->shares);
-  is_measured_ = !shares && !are_alike(runtime_->machine(), devices);
+  // Devices that differ in nothing that speed depends on share equally, without measuring.
+  is_measured_ = !shares && !std::all_of(devices.begin(), devices.end(), [&](const Device& device) {
+    return are_alike(runtime_->machine(), device, devices[0]);
+  });
   trainer_ = std::make_unique<Trainer>(*runtime_, data, hyper_, devices,
                                        shares.value_or(Shares(devices.size())));
   if (is_measured_) trainer_->measure_shares();

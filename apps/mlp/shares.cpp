@@ -78,12 +78,14 @@ std::optional<Shares> parse_shares(const std::string& text, std::size_t devices)
 }
 
 Shares shares_for(const std::vector<double>& seconds_per_sample) {
-  constexpr double kSteps = 16;
+  constexpr double kQuarter = 0.25, kLeast = 1.0 / 64;
   const double fastest = *std::min_element(seconds_per_sample.begin(), seconds_per_sample.end());
   std::vector<double> weights;
   for (double seconds : seconds_per_sample) {
     const double speed = seconds > 0 ? fastest / seconds : 1;
-    weights.push_back(std::max(std::round(kSteps * speed), 1.0) / kSteps);
+    const double coarse = speed < 1.5 * kQuarter ? std::exp2(std::round(std::log2(speed)))
+                                                 : kQuarter * std::round(speed / kQuarter);
+    weights.push_back(std::max(coarse, kLeast));
   }
   return Shares(std::move(weights));
 }

@@ -32,8 +32,8 @@ class Shares {
 /// that says what is wrong.
 std::optional<Shares> parse_shares(const std::string& text, std::size_t devices);
 
-/// Weights from seconds a sample took on each device: in sixteenths of the fastest, so that a
-/// little noise changes nothing, and at least one sixteenth.
+/// Weights from seconds a sample took on each device, relative to the fastest: quarters, and below
+/// one quarter halves of it down to 1/64, so that noise changes little.
 Shares shares_for(const std::vector<double>& seconds_per_sample);
 
 }  // namespace weft::mlp

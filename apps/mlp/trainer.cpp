@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <map>
 #include <utility>
 
 #include "apps/mlp/data_kernels.hpp"
 #include "apps/mlp/layer_kernels.hpp"
+#include "apps/mlp/speed.hpp"
 #include "framework/trace.hpp"
 
 namespace weft::mlp {
@@ -219,7 +219,8 @@ Trainer::Order Trainer::in_order(std::size_t count) const {
 }
 
 void Trainer::measure_shares() {
-  constexpr std::size_t kSteps = 8;
+  constexpr std::size_t kSteps = 16;
+  const std::size_t rows = std::min(hyper_.batch, train_count_);
   const Order order = in_order(train_count_);
   initialise();
   for (Network& network : networks_) network.reset_score();
@@ -228,39 +229,26 @@ void Trainer::measure_shares() {
   for (int round = 0; round < 3; ++round) {
     runtime_.wait_idle();
     runtime_.tracer()->clear();
-    for (std::size_t i = 0; i < kSteps; ++i) step(order, 0, std::min(hyper_.batch, train_count_));
+    for (std::size_t i = 0; i < kSteps; ++i) step(order, 0, rows);
     runtime_.wait_idle();
-    if (round > 0) shares_ = shares_for(time_samples(kSteps));
+    if (round == 0) continue;
+    const auto seconds = seconds_per_step(runtime_.tracer()->collect(), devices_, kSteps);
+    const auto cuts = shares_.cuts(rows);
+    std::vector<double> per_sample;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      // Devices of one kind share what they took.
+      double sum = 0;
+      std::size_t samples = 0;
+      for (std::size_t other = 0; other < devices_.size(); ++other)
+        if (are_alike(runtime_.machine(), devices_[d], devices_[other])) {
+          sum += seconds[other];
+          samples += cuts[other + 1] - cuts[other];
+        }
+      per_sample.push_back(sum / static_cast<double>(std::max<std::size_t>(samples, 1)));
+    }
+    shares_ = shares_for(per_sample);
   }
   runtime_.tracer()->clear();
-}
-
-// Seconds a sample took on each device in the steps that were recorded.
-std::vector<double> Trainer::time_samples(std::size_t steps) {
-  struct Run {
-    std::int64_t start_ns, end_ns;
-    std::uint32_t track;
-  };
-  const TraceData data = runtime_.tracer()->collect();
-  std::map<std::uint64_t, Run> runs;  // an op that several cores worked on has several spans
-  for (const auto& span : data.spans) {
-    if (span.kind != SpanKind::Kernel) continue;
-    if (span.name != "mlp_forward" && span.name != "mlp_gradient" && span.name != "mlp_update")
-      continue;
-    auto [run, is_new] = runs.try_emplace(span.op, Run{span.start_ns, span.end_ns, span.track});
-    if (!is_new) run->second.end_ns = std::max(run->second.end_ns, span.end_ns);
-  }
-  const auto cuts = shares_.cuts(std::min(hyper_.batch, train_count_));
-  std::vector<double> seconds;
-  for (std::size_t d = 0; d < devices_.size(); ++d) {
-    std::int64_t sum_ns = 0;
-    for (const auto& [op, run] : runs)
-      if (data.tracks[run.track].actor == devices_[d].name()) sum_ns += run.end_ns - run.start_ns;
-    const auto samples =
-        static_cast<double>(std::max<std::size_t>(cuts[d + 1] - cuts[d], 1) * steps);
-    seconds.push_back(1e-9 * static_cast<double>(sum_ns) / samples);
-  }
-  return seconds;
 }
 
 }  // namespace weft::mlp

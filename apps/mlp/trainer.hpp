@@ -66,7 +66,6 @@ class Trainer {
                                         std::size_t first, std::size_t rows) const;
   std::vector<Future> step(const Order& order, std::size_t first, std::size_t rows);
   [[nodiscard]] Order in_order(std::size_t count) const;
-  [[nodiscard]] std::vector<double> time_samples(std::size_t steps);
 
   const Runtime& runtime_;
   const Hyper hyper_;

@@ -39,7 +39,10 @@ TEST_CASE("a list of shares is read, or refused with its reason", "[apps]") {
 TEST_CASE("measured shares follow speed in steps that swallow noise", "[apps]") {
   CHECK(shares_for({1.0, 1.01}).weights() == std::vector<double>{1, 1});
   CHECK(shares_for({2.0, 1.0}).weights() == std::vector<double>{0.5, 1});
-  CHECK(shares_for({1.0, 1000.0}).weights() == std::vector<double>{1, 0.0625});
+  CHECK(shares_for({1.2, 1.3, 1.0}).weights() == std::vector<double>{0.75, 0.75, 1});
+  CHECK(shares_for({1.0, 7.0}).weights() == std::vector<double>{1, 0.125});
+  CHECK(shares_for({1.0, 1e6}).weights() == std::vector<double>{1, 1.0 / 64});
+  CHECK(shares_for({0.0, 0.0}).weights() == std::vector<double>{1, 1});
 }
 
 Checkpoint some_checkpoint() {
