@@ -23,6 +23,7 @@ struct DispatchOptions {
   std::uint32_t repeats = 3;  ///< rounds, each a process per measurement
   bool metg = false, hand_off = false, memory = false, trace_cost = false;
   bool check = false;
+  std::uint32_t admission = 0;  ///< ops weft takes in ahead of execution; 0: as usual
 };
 
 /// A measurement and what its rounds gave.

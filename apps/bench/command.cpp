@@ -54,6 +54,8 @@ void add_dispatch(CLI::App& bench) {
                     "one op to an idle system and back, and what an idle system costs");
   command->add_flag("--memory", options->memory, "bytes of a pending op");
   command->add_flag("--trace-cost", options->trace_cost, "recording on against off");
+  command->add_option("--admission", options->admission,
+                      "ops that weft takes in ahead of execution (default: the runtime's)");
   command->add_flag("--check", options->check,
                     "also make sure that every system runs each op once and in order");
   const auto json = add_json(*command);

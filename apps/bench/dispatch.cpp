@@ -128,6 +128,7 @@ class Plan {
     m.aim = aim;
     m.system = system;
     m.threads = threads;
+    m.admission = options_.admission;
     return m;
   }
   static void set_graph(Measurement& m, const GraphChoice& graph) {

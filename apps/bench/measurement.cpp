@@ -180,6 +180,7 @@ Figures measure(const Measurement& wanted) {
   ExecutorSetup setup;
   setup.threads = wanted.threads;
   setup.trace = wanted.trace;
+  setup.admission = wanted.admission;
   if (wanted.aim == Aim::Memory) setup.admission = std::int64_t{wanted.ops} + 1024;
   const auto executor = make_executor(wanted.system, setup);
   switch (wanted.aim) {

@@ -25,8 +25,9 @@ struct Measurement {
   std::uint32_t width = 0;  ///< 0: the pattern's usual
   std::uint32_t ops = 0;
   std::uint32_t threads = 1;
-  std::uint32_t repeats = 3;  ///< inside the process
-  double op_ns = 0;           ///< how long each op computes; 0: empty
+  std::uint32_t repeats = 3;    ///< inside the process
+  double op_ns = 0;             ///< how long each op computes; 0: empty
+  std::uint32_t admission = 0;  ///< ops weft takes in ahead of execution; 0: as usual
   bool trace = false;
   bool check = false;  ///< also make sure that every op ran once and in order
 };

@@ -17,7 +17,8 @@ std::string to_text(const Measurement& m) {
               {"repeats", m.repeats},
               {"op_ns", m.op_ns},
               {"trace", m.trace},
-              {"check", m.check}}
+              {"check", m.check},
+              {"admission", m.admission}}
       .dump();
 }
 
@@ -35,6 +36,7 @@ Measurement measurement_from(const std::string& text) {
     j.at("op_ns").get_to(m.op_ns);
     j.at("trace").get_to(m.trace);
     j.at("check").get_to(m.check);
+    j.at("admission").get_to(m.admission);
     return m;
   } catch (const json::exception& error) {
     throw std::invalid_argument("not a measurement: " + text + ": " + error.what());
