@@ -1,4 +1,5 @@
 #include <chrono>
+#include <ctime>
 #include <iostream>
 #include <set>
 
@@ -12,6 +13,18 @@
 using namespace weft;
 
 namespace {
+
+/// Time this process spent computing: what is timed here has one thread, and other work on the
+/// machine must not count.
+class CpuTimer {
+ public:
+  [[nodiscard]] double seconds() const {
+    return static_cast<double>(std::clock() - begin_) / CLOCKS_PER_SEC;
+  }
+
+ private:
+  std::clock_t begin_ = std::clock();
+};
 
 std::vector<Node> devices_and_memories(const Machine& machine) {
   std::vector<Node> nodes;
@@ -121,14 +134,14 @@ TEST_CASE("all pairs of 1,024 GPUs on 128 hosts are routed within their second",
   std::vector<Node> gpus;
   for (std::uint32_t i = 0; i < machine.gpus.size(); ++i) gpus.push_back(GpuId{i});
   REQUIRE(gpus.size() == 1024);
-  const auto begin = std::chrono::steady_clock::now();
+  const CpuTimer timer;
   const RouteTable table(machine, gpus);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  std::cout << "all pairs of 1,024 GPUs: " << seconds.count() * 1e3 << " ms\n";
+  const double seconds = timer.seconds();
+  std::cout << "all pairs of 1,024 GPUs: " << seconds * 1e3 << " ms\n";
   CHECK(table.route_class(0, 7) == RouteClass::Nvlink);
   CHECK(table.route_class(0, 1023) == RouteClass::Network);
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  CHECK(seconds.count() < 1.0);
+  CHECK(seconds < 1.0);
 #endif
 }
 
@@ -143,11 +156,10 @@ TEST_CASE("import and routes of the largest captured file take at most 50 ms", "
   if (largest.empty()) return;
   double best = 1e9;
   for (int repeat = 0; repeat < 5; ++repeat) {
-    const auto begin = std::chrono::steady_clock::now();
+    const CpuTimer timer;
     const Machine machine = load_machine(largest);
     const RouteTable table(machine, devices_and_memories(machine));
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    best = std::min(best, seconds.count());
+    best = std::min(best, timer.seconds());
   }
   std::cout << "import and routes of " << largest << ": " << best * 1e3 << " ms\n";
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
