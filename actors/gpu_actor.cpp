@@ -1,7 +1,5 @@
 #include "actors/gpu_actor.hpp"
 
-#include <utility>
-
 #include "framework/kernel_code.hpp"
 #include "framework/submit.hpp"
 #include "framework/tagged.hpp"
@@ -43,12 +41,12 @@ void GpuActor::launch(Op& op) {
 std::uint32_t GpuActor::choose_lane(Op& op) {
   const std::uint32_t lanes = engine_.lanes();
   if (lanes == 1) return 0;
-  // Behind the newest producer that is still under way here and has no other follower yet: on the same lane
-  // there is nothing to wait for.
+  // Behind the newest producer that is still under way here and has no other follower yet: on the
+  // same lane there is nothing to wait for.
   for (std::size_t i = op.wait_count; i-- > 0;) {
     Op* producer = untagged(op.waits()[i]);
     if (producer->device == op.device && !producer->code->is_copy && !producer->is_settled() &&
-        !std::exchange(producer->has_heir, true))
+        !producer->has_heir.exchange(true, std::memory_order_relaxed))
       return producer->lane;
   }
   std::uint32_t best = next_lane_++ % lanes;

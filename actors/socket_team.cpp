@@ -20,6 +20,7 @@ constexpr double kWorthNoting = 2'000;
 constexpr std::size_t kLookEvery = 4;  // own ops between two looks for what others made ready
 constexpr std::uint32_t kWorthSharing = 1'500;  // ns: an op that pays for its way to another core
 constexpr std::size_t kMany = 8;                // so many short ones do, too
+constexpr std::size_t kMost = 128;              // taken apart; more is offered whole
 constexpr std::size_t kLookForSubmissions = 16;
 constexpr std::size_t kBurst = 3;              // submissions at one look that call for patience
 constexpr std::uint64_t kFirstGather = 1'000;  // ticks, roughly half a microsecond
@@ -126,18 +127,26 @@ void SocketLane::execute(Op* op) {
   settle(op, failure, *this);
 }
 
-// While an op runs, what waits here lies where an idle neighbour can take it, put there in constant time: always
-// if the op may be long, and if neighbours are idle now and it is worth their coming.
+// Before a long op, all that waits here is put where an idle neighbour can take it, in constant
+// time. Before a short one, if neighbours are idle and there is enough to be worth their coming,
+// half of it goes back to the mailbox.
 void SocketLane::offer_rest(const Op& op) {
   const bool long_op = may_be_long(*op.code);
   if (long_op) mailbox_.set_occupied(true);
   if (local_.empty()) return;
   const bool someone_idle = team_.idle_.load(std::memory_order_relaxed) > 0;
-  const bool worth_coming = local_.size() >= kMany ||
-                            op.code->typical_ns.load(std::memory_order_relaxed) > kWorthSharing;
+  const bool worth_coming =
+      local_.size() >= kMany || op.code->typical_ns.load(std::memory_order_relaxed) > kWorthSharing;
   if (!long_op && !(someone_idle && worth_coming)) return;
-  offered_ = std::exchange(local_, {});
-  offered_first_.store(offered_.front(), std::memory_order_release);
+  if (long_op || local_.size() > kMost) {
+    offered_ = std::exchange(local_, {});
+    offered_first_.store(offered_.front(), std::memory_order_release);
+  } else {  // the newest half: the oldest are what others wait for
+    ReadyList kept;
+    for (std::size_t i = local_.size() / 2; i > 0; --i) kept.push_back(local_.pop_front());
+    while (Op* other = local_.pop_front()) mailbox_.push(other);
+    local_ = kept;
+  }
   if (!someone_idle) return;
   for (auto& lane : team_.lanes_)
     if (lane.get() != this && lane->mailbox_.is_parked()) {

@@ -65,12 +65,14 @@ class SocketLane final : public Body, public Cpu, public ReadySink {
   const std::uint32_t number_;
   ActorMailbox mailbox_;
   ReadyList local_;
-  ReadyList offered_;                        // what neighbours may take during an op …
-  std::atomic<Op*> offered_first_{nullptr};  // … as a chain, oldest first; null: taken, or none
+  ReadyList offered_;                               // what neighbours may take during an op …
   std::uint64_t last_look_ = 0, gather_ticks_ = 0;  // see look_for_submissions
   std::uint32_t track_ = 0;
   const Op* running_ = nullptr;
-  Shared shared_;
+  // … as a chain, oldest first; null: taken, or none. Neighbours look at it: a cache line of its
+  // own.
+  alignas(128) std::atomic<Op*> offered_first_{nullptr};
+  alignas(128) Shared shared_;
   std::atomic<bool> sharing_{false};
 };
 
