@@ -33,7 +33,7 @@ bool may_be_long(const KernelCode& code) {
 
 void note_duration(const KernelCode& code, double ns) {
   const std::uint32_t typical = code.typical_ns.load(std::memory_order_relaxed);
-  if (typical != 0 && ns < kWorthNoting && typical < kWorthNoting) return;
+  if (typical != 0 && ns < kWorthNoting && typical <= kWorthSharing) return;
   const double smoothed = typical == 0 ? ns : 0.75 * typical + 0.25 * ns;
   code.typical_ns.store(static_cast<std::uint32_t>(std::clamp(smoothed, 1.0, 4e9)),
                         std::memory_order_relaxed);

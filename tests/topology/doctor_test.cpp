@@ -132,7 +132,7 @@ TEST_CASE("a description alone shows what is not joined, unequal or unused", "[t
   const auto apart = diagnose_machine(without(machine, "hub1"));
   CHECK(is_broken(apart));
   CHECK_THAT(print_findings(apart),
-             Catch::StartsWith("broken: ") && contains_text("gpu1: no working link"));
+             Catch::Matchers::StartsWith("broken: ") && contains_text("gpu1: no working link"));
   CHECK(find(diagnose_machine(machine_from("dgx-1v")), "fabric_uneven"));
   CHECK_FALSE(find(diagnose_machine(machine_from("dgx-a100")), "fabric_uneven"));
 }

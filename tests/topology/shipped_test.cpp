@@ -61,9 +61,9 @@ TEST_CASE("differences are told one by one", "[topology]") {
   const Machine changed = with_value(without(machine, "gpu0-gpu1"), "mem0.bytes=128 GB");
   const auto lines = differences(machine, changed);
   REQUIRE(lines.size() == 2);
-  CHECK_THAT(lines[0], Catch::StartsWith("mem0.bytes: "));
-  CHECK_THAT(lines[1], Catch::StartsWith("- gpu0-gpu1 nvlink"));
-  CHECK_THAT(differences(machine, without(machine, "gpu1"))[0], Catch::StartsWith("- mem2"));
+  CHECK_THAT(lines[0], Catch::Matchers::StartsWith("mem0.bytes: "));
+  CHECK_THAT(lines[1], Catch::Matchers::StartsWith("- gpu0-gpu1 nvlink"));
+  CHECK_THAT(differences(machine, without(machine, "gpu1"))[0], Catch::Matchers::StartsWith("- mem2"));
 }
 
 TEST_CASE("measurements belong to the machine they were made on", "[topology]") {
@@ -88,14 +88,14 @@ TEST_CASE("pictures of all shipped machines are well formed", "[topology]") {
     INFO(name);
     const Machine machine = machine_from(name);
     const std::string svg = render_svg(machine);
-    CHECK_THAT(svg, Catch::StartsWith("<svg ") && Catch::EndsWith("</svg>\n"));
+    CHECK_THAT(svg, Catch::Matchers::StartsWith("<svg ") && Catch::Matchers::EndsWith("</svg>\n"));
     CHECK(svg.find("nan") == std::string::npos);
     CHECK(svg.find("-inf") == std::string::npos);
     // Every GPU of a single host is drawn.
     if (machine.gpus.size() <= 8)
       for (std::uint32_t g = 0; g < machine.gpus.size(); ++g)
         CHECK(svg.find(">gpu" + std::to_string(g) + "<") != std::string::npos);
-    CHECK_THAT(render_dot(machine), Catch::StartsWith("graph machine {") && Catch::EndsWith("}\n"));
+    CHECK_THAT(render_dot(machine), Catch::Matchers::StartsWith("graph machine {") && Catch::Matchers::EndsWith("}\n"));
   }
   CHECK(render_svg(Machine{}).size() > 100);
 }

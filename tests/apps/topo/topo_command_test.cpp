@@ -53,9 +53,9 @@ TEST_CASE("weft topo shows this machine", "[apps]") {
 TEST_CASE("weft topo writes every format", "[apps]") {
   const auto json = nlohmann::json::parse(run("topo --from dgx-a100 --format json").text);
   CHECK(json["gpus"].size() == 8);
-  CHECK_THAT(run("topo --from dgx-a100 --format dot").text, Catch::StartsWith("graph machine {"));
+  CHECK_THAT(run("topo --from dgx-a100 --format dot").text, Catch::Matchers::StartsWith("graph machine {"));
   const Output svg = run("topo --from dgx-a100 --format svg");
-  CHECK_THAT(svg.text, Catch::StartsWith("<svg ") && Catch::EndsWith("</svg>\n"));
+  CHECK_THAT(svg.text, Catch::Matchers::StartsWith("<svg ") && Catch::Matchers::EndsWith("</svg>\n"));
   CHECK(run("topo --from dgx-a100 --format pdf").code != 0);
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("weft route prints class, rate and hops", "[apps]") {
              contains_text("network, 50 GB/s"));
   const Output missing = run("route gpu0 gpu99 --from dgx-a100");
   CHECK(missing.code == 1);
-  CHECK_THAT(missing.text, Catch::StartsWith("weft: gpu99") && contains_text("8"));
+  CHECK_THAT(missing.text, Catch::Matchers::StartsWith("weft: gpu99") && contains_text("8"));
   CHECK(run("route cat gpu0").code == 1);
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("weft doctor says what surprises, and by its exit code whether it is b
   run("topo --from '2 sockets x 2 cores, 2 gpus' --remove hub1 --save " + file);
   const Output broken = run("doctor --from " + file);
   CHECK(broken.code == 1);
-  CHECK_THAT(broken.text, Catch::StartsWith("broken: ") && contains_text("gpu1"));
+  CHECK_THAT(broken.text, Catch::Matchers::StartsWith("broken: ") && contains_text("gpu1"));
   const Output live = run("doctor");
   CHECK((live.code == 0 || live.code == 1));
 }
@@ -135,7 +135,7 @@ TEST_CASE("mistakes on the command line get one line and an exit code", "[apps]"
     const Output output = run(arguments);
     INFO(output.text);
     CHECK(output.code == 1);
-    CHECK_THAT(output.text, Catch::StartsWith("weft: "));
+    CHECK_THAT(output.text, Catch::Matchers::StartsWith("weft: "));
     CHECK(std::count(output.text.begin(), output.text.end(), '\n') == 1);
   }
 }
