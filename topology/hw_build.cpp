@@ -1,6 +1,7 @@
 #include "topology/hw_build.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <utility>
 
@@ -84,6 +85,13 @@ LinkId HwBuild::add_link(LinkKind kind, Node a, Node b, double rate,
   link.provenance = provenance;
   machine.links.push_back(link);
   return LinkId{static_cast<std::uint32_t>(machine.links.size() - 1)};
+}
+
+std::size_t bytes_of_kib(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+  return result.ec != std::errc() || value > kMost ? 0 : value * 1024;
 }
 
 void HwBuild::warn(std::string code, std::string text) {

@@ -73,6 +73,10 @@ std::vector<FoundGpu> gpus_of(const HwTree& tree, std::optional<std::uint32_t> f
 /// Numbers the GPUs and adds them with their memories and links.
 void add_gpus(HwBuild& build, std::vector<FoundGpu> found);
 
+/// Bytes of a size that hwloc gives in units of 1024 bytes; 0 if it is no number or above 2^60
+/// bytes.
+std::size_t bytes_of_kib(std::string_view text);
+
 /// True for an os-device of a GPU library: `cuda0`, `nvml0`, `rsmi0`, `ze0`, `opencl0d0`.
 bool is_gpu_os_device(const HwObject& object);
 

@@ -281,7 +281,7 @@ class DeviceWalk {
     const HwObject& object = tree_.objects[i];
     Disk disk;
     disk.name = object.name;
-    disk.bytes = 1024 * std::strtoull(std::string(object.info("Size")).c_str(), nullptr, 10);
+    disk.bytes = bytes_of_kib(object.info("Size"));
     disk.pci = pci;
     const DiskId id{static_cast<std::uint32_t>(build_.machine.disks.size())};
     build_.machine.disks.push_back(std::move(disk));

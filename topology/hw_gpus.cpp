@@ -38,8 +38,7 @@ void take_info(const HwObject& device, Gpu& gpu, std::size_t& bytes) {
   const std::string_view size =
       first_of({"CUDAGlobalMemorySize", "RSMIVRAMSize", "LevelZeroHBMSize", "LevelZeroDDRSize",
                 "OpenCLGlobalMemorySize"});
-  if (bytes == 0 && !size.empty())
-    bytes = 1024 * std::strtoull(std::string(size).c_str(), nullptr, 10);
+  if (bytes == 0) bytes = bytes_of_kib(size);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "support/catch.hpp"
 #include "topology/machine_check.hpp"
+#include "topology/machine_file.hpp"
 #include "topology/route.hpp"
 #include "topology/samples.hpp"
 
@@ -100,6 +101,15 @@ TEST_CASE("hardware threads outside the allowed set are left out", "[topology]")
   CHECK(machine.memories[1].near.empty());
   CHECK(codes_of(machine).count("package_without_cores") == 1);
   CHECK(find_route(machine, MemoryId{1}, GpuId{1}).route_class == RouteClass::SameSocket);
+}
+
+TEST_CASE("sizes that cannot be are taken as unknown", "[topology]") {
+  std::string text =
+      replaced(samples::kHwlocV2, "value=\"1048576\"", "value=\"99999999999999999999999\"");
+  text = replaced(text, "value=\"41409536\"", "value=\"18014398509481984\"");
+  const Machine machine = import_machine(text, "sample");
+  CHECK(machine.disks[0].bytes == 0);
+  CHECK(read_machine_file(write_machine_file(machine), "copy") == machine);
 }
 
 TEST_CASE("an NCCL topology is read in NUMA order", "[topology]") {
