@@ -34,6 +34,8 @@ add_library(weft_headers_alone OBJECT EXCLUDE_FROM_ALL ${weft_header_sources})
 target_include_directories(weft_headers_alone PRIVATE
   ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/actors/include ${PROJECT_SOURCE_DIR}/tests)
 target_compile_options(weft_headers_alone PRIVATE -O0 -g0)
+target_compile_definitions(weft_headers_alone PRIVATE WEFT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+  WEFT_CATCH2_MAJOR=${Catch2_VERSION_MAJOR})
 target_link_libraries(weft_headers_alone PRIVATE weft_flags)
 foreach(package CAF::core hwloc::hwloc OpenBLAS::OpenBLAS ZLIB::ZLIB TBB::tbb pugixml::pugixml
     nlohmann_json::nlohmann_json spdlog::spdlog Boost::headers CLI11::CLI11 Catch2::Catch2
