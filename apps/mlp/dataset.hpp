@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
@@ -34,6 +35,11 @@ struct Dataset {
 
 /// Where Debian's package dataset-fashion-mnist puts it.
 inline constexpr const char* kDefaultFolder = "/usr/share/datasets/fashion-mnist";
+/// `WEFT_DATA_DIR`, else that folder.
+inline std::string default_folder() {
+  const char* set = std::getenv("WEFT_DATA_DIR");
+  return set && *set ? set : kDefaultFolder;
+}
 
 /// Reads `train-images-idx3-ubyte`, `train-labels-idx1-ubyte`, `t10k-images-idx3-ubyte` and
 /// `t10k-labels-idx1-ubyte`, each with or without `.gz`. Throws `DataError` for what is missing,

@@ -30,7 +30,7 @@ struct Options {
   std::int64_t epochs = 10;
   std::int64_t eval_every = 1;
   std::string save, resume;  ///< files; empty: none
-  std::string data = kDefaultFolder;
+  std::string data = default_folder();
 };
 
 /// Adds them to the subcommand; `options` outlives it.

@@ -6,8 +6,10 @@
 #include <sstream>
 
 #include "apps/common/progress.hpp"
+#include "apps/mlp/remembered_shares.hpp"
 #include "apps/mlp/speed.hpp"
 #include "framework/trace_chrome.hpp"
+#include "topology/measurements.hpp"
 
 namespace weft::mlp {
 namespace {
@@ -35,6 +37,16 @@ std::vector<std::string> names_of(const std::vector<Device>& devices) {
   std::vector<std::string> names;
   for (const Device& device : devices) names.push_back(device.name());
   return names;
+}
+
+// What measured shares depend on.
+std::string work_of(const Runtime& runtime, const std::vector<Device>& devices,
+                    const Hyper& hyper) {
+  std::string work = fingerprint(runtime.machine());
+  for (const Device& device : devices)
+    work += " " + device.name() + ":" + runtime.engine_of(device);
+  return work + " " + std::to_string(hyper.inputs) + "-" + std::to_string(hyper.hidden) + "-" +
+         std::to_string(hyper.classes) + " batch " + std::to_string(hyper.batch);
 }
 
 template <class T>
@@ -75,12 +87,21 @@ void Run::make_trainer(const Dataset& data) {
   if (!shares && checkpoint_ && checkpoint_->devices == names_of(devices))
     shares = Shares(checkpoint_->shares);
   // Devices that differ in nothing that speed depends on share equally, without measuring.
-  is_measured_ = !shares && !std::all_of(devices.begin(), devices.end(), [&](const Device& device) {
-    return are_alike(runtime_->machine(), device, devices[0]);
-  });
+  const bool is_mixed =
+      !shares && !std::all_of(devices.begin(), devices.end(), [&](const Device& d) {
+        return are_alike(runtime_->machine(), d, devices[0]);
+      });
+  const RememberedShares remembered(work_of(*runtime_, devices, hyper_));
+  if (is_mixed) shares = remembered.recall(devices.size());
+  is_measured_ = is_mixed && !shares;
+  is_remembered_ = is_mixed && shares;
   trainer_ = std::make_unique<Trainer>(*runtime_, data, hyper_, devices,
                                        shares.value_or(Shares(devices.size())));
-  if (is_measured_) trainer_->measure_shares();
+  if (is_measured_) {
+    trainer_->measure_shares();
+    remembered.remember(trainer_->shares());
+  }
+  shares_file_ = remembered.path();
   if (checkpoint_)
     trainer_->set(checkpoint_->parameters);
   else
@@ -93,6 +114,9 @@ void Run::describe_start(const Dataset& data) const {
   if (is_measured_)
     text << "          as measured just now; --share " << trainer_->shares().to_string()
          << " repeats this run to the bit\n";
+  if (is_remembered_)
+    text << "          as measured at an earlier run; remove " << shares_file_
+         << " to measure again\n";
   text << "model     " << hyper_.inputs << "-" << hyper_.hidden << "-" << hyper_.classes
        << " perceptron, batch " << hyper_.batch << ", lr " << hyper_.rate << ", momentum "
        << hyper_.momentum << ", seed " << hyper_.seed << "\n"

@@ -45,7 +45,8 @@ class Run {
   Hyper hyper_;
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<Trainer> trainer_;
-  bool is_measured_ = false;
+  bool is_measured_ = false, is_remembered_ = false;
+  std::string shares_file_;
   std::vector<EpochRecord> records_;
   Overlap overlap_;
   Recording recording_;
