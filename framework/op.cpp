@@ -110,16 +110,18 @@ void close_list(std::atomic<Edge*>& list, Failure* failure, ReadySink& sink) {
   // The list is newest first: turn it round so that successors start in submission order.
   Edge* oldest_first = nullptr;
   while (edge) {
-    Edge* next = edge->next;
-    __builtin_prefetch(reinterpret_cast<void*>(edge->successor & ~std::uintptr_t{1}), 1);
-    edge->next = oldest_first;
+    Edge* next = edge->next.load(std::memory_order_relaxed);
+    __builtin_prefetch(reinterpret_cast<void*>(edge->successor.load(std::memory_order_relaxed) &
+                                               ~std::uintptr_t{1}),
+                       1);
+    edge->next.store(oldest_first, std::memory_order_relaxed);
     oldest_first = edge;
     edge = next;
   }
   while (oldest_first) {
-    Edge* next =
-        oldest_first->next;  // the edge lives in its op, which may go as soon as it is ready
-    const std::uintptr_t bits = oldest_first->successor;
+    // The edge lives in its op, which may go as soon as it is ready.
+    Edge* next = oldest_first->next.load(std::memory_order_relaxed);
+    const std::uintptr_t bits = oldest_first->successor.load(std::memory_order_relaxed);
     Op* successor = reinterpret_cast<Op*>(bits & ~std::uintptr_t{1});
     if (failure && !(bits & 1)) fail_from(successor, failure);
     if (successor->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) give(successor, sink);

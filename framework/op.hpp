@@ -29,8 +29,10 @@ enum class Domain : std::uint8_t { Host, Emulated, Cuda };
 
 /// A place in a list of ops that wait for the same producer. Lives inside the waiting op.
 struct Edge {
-  Edge* next = nullptr;
-  std::uintptr_t successor = 0;  ///< `Op*`, lowest bit set for an edge that only orders
+  std::atomic<Edge*> next{nullptr};
+  /// `Op*`, lowest bit set for an edge that only orders. Atomic, as `next` is, for diagnosis alone:
+  /// it reads lists that may be changing.
+  std::atomic<std::uintptr_t> successor{0};
 };
 
 /// One argument: the replica it uses and how.
@@ -115,11 +117,12 @@ Op* make_op(const KernelCode* code, std::size_t edges, std::size_t args, std::si
 /// Puts `edge` (of `successor`) into `list`. False if the list is closed: nothing to wait for.
 /// Any thread. With `order_only`, a failed producer does not fail the successor.
 inline bool add_edge(std::atomic<Edge*>& list, Edge* edge, Op* successor, bool order_only) {
-  edge->successor = reinterpret_cast<std::uintptr_t>(successor) | (order_only ? 1u : 0u);
+  edge->successor.store(reinterpret_cast<std::uintptr_t>(successor) | (order_only ? 1u : 0u),
+                        std::memory_order_relaxed);
   Edge* head = list.load(std::memory_order_acquire);
   do {
     if (head == Op::closed()) return false;
-    edge->next = head;
+    edge->next.store(head, std::memory_order_relaxed);
   } while (!list.compare_exchange_weak(head, edge, std::memory_order_acq_rel,
                                        std::memory_order_acquire));
   return true;

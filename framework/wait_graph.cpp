@@ -50,8 +50,9 @@ std::string describe_waits(const Fabric& fabric, std::size_t limit) {
   for (Op* producer : pending)
     for (auto* list : {&producer->done_list, &producer->issued_list})
       for (Edge* edge = list->load(std::memory_order_acquire); edge && edge != Op::closed();
-           edge = edge->next) {
-        auto* successor = reinterpret_cast<Op*>(edge->successor & ~std::uintptr_t{1});
+           edge = edge->next.load(std::memory_order_relaxed)) {
+        auto* successor = reinterpret_cast<Op*>(edge->successor.load(std::memory_order_relaxed) &
+                                                ~std::uintptr_t{1});
         if (!pending.contains(successor)) break;
         waits_for[successor].push_back(producer);
       }

@@ -1,4 +1,5 @@
 #include <hwloc.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -57,8 +58,9 @@ std::vector<std::uint32_t> usable_cpus(hwloc_topology_t topology) {
   const BitmapHandle set(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology)));
   const BitmapHandle bound(hwloc_bitmap_alloc());
   if (!set || !bound) fail("hwloc_bitmap_alloc");
-  // Where binding cannot be asked, the allowed set is all there is to know.
-  if (hwloc_get_cpubind(topology, bound.get(), HWLOC_CPUBIND_PROCESS) == 0 &&
+  // The binding of the main thread is the process's: threads that libraries have started may be
+  // bound elsewhere. Where binding cannot be asked, the allowed set is all there is to know.
+  if (hwloc_get_proc_cpubind(topology, getpid(), bound.get(), HWLOC_CPUBIND_THREAD) == 0 &&
       !hwloc_bitmap_iszero(bound.get()))
     hwloc_bitmap_and(set.get(), set.get(), bound.get());
   return bits_of(set.get());
