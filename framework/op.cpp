@@ -27,7 +27,7 @@ Op* make_op(const KernelCode* code, std::size_t edges, std::size_t args, std::si
 void release(Op* op, std::uint32_t count) {
   if (op->references.fetch_sub(count, std::memory_order_acq_rel) != count) return;
   if (Failure* failure = op->failure.load(std::memory_order_relaxed)) failure->release();
-  op->alive.store(0, std::memory_order_relaxed);
+  std::atomic_ref(op->alive).store(0, std::memory_order_relaxed);
   op_pool::free(op, op->size_class);
 }
 

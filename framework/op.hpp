@@ -60,7 +60,9 @@ struct Op {
 
   std::atomic<std::uint32_t> references{1};
   std::atomic<std::uint32_t> pending{1};  // edges not satisfied, plus one while it is being built
-  std::atomic<std::uint32_t> alive{0};    // kAlive once built, for diagnosis
+  // kAlive once built, 0 when free; see is_alive(). Not initialised: blocks begin as zeros, and
+  // diagnosis may look at one while the next op is made in it.
+  std::uint32_t alive;
   std::uint16_t size_class = 0;
   std::uint16_t device = 0;
   std::atomic<Edge*> done_list{nullptr};    // who waits for done; closed() afterwards
@@ -87,6 +89,11 @@ struct Op {
   void prefetch() const {
     for (std::size_t line = 0; line < 3; ++line)
       __builtin_prefetch(reinterpret_cast<const char*>(this) + 64 * line, 1);
+  }
+
+  /// Whether the block holds an op that is built. For diagnosis.
+  [[nodiscard]] bool is_alive() {
+    return std::atomic_ref(alive).load(std::memory_order_acquire) == kAlive;
   }
 
   static Edge* closed() { return reinterpret_cast<Edge*>(std::uintptr_t{1}); }
@@ -130,7 +137,7 @@ inline bool add_edge(std::atomic<Edge*>& list, Edge* edge, Op* successor, bool o
 
 /// `op` is built: diagnosis may look at it.
 inline void publish(Op* op) {
-  op->alive.store(Op::kAlive, std::memory_order_release);
+  std::atomic_ref(op->alive).store(Op::kAlive, std::memory_order_release);
 }
 
 /// Where ops that became ready go. The thread that settles an op keeps those of its own mailbox and

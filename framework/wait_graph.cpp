@@ -42,9 +42,7 @@ std::string describe_waits(const Fabric& fabric, std::size_t limit) {
   std::set<Op*> pending;
   op_pool::for_each_block([&](void* block) {
     auto* op = static_cast<Op*>(block);
-    if (op->alive.load(std::memory_order_acquire) == Op::kAlive && !op->is_settled() &&
-        belongs(fabric, *op))
-      pending.insert(op);
+    if (op->is_alive() && !op->is_settled() && belongs(fabric, *op)) pending.insert(op);
   });
   std::unordered_map<Op*, std::vector<Op*>> waits_for;
   for (Op* producer : pending)

@@ -12,8 +12,9 @@ namespace weft::apps {
 
 /// What every command that runs ops takes: which machine, which engine, what to write.
 struct CommonOptions {
-  std::string machine;   ///< `--machine`: a file, shipped machine or description; empty: this machine
-  std::string gpus;      ///< `--gpus auto|cuda|emulated:N|none`; empty: `WEFT_GPUS` or auto
+  std::string
+      machine;       ///< `--machine`: a file, shipped machine or description; empty: this machine
+  std::string gpus;  ///< `--gpus auto|cuda|emulated:N|none`; empty: `WEFT_GPUS` or auto
   std::string emulated;  ///< `--emulated flops=1e12,link=12GB`; empty: `WEFT_EMULATED`
   std::string trace;     ///< `--trace FILE`: Chrome/Perfetto JSON; empty: none
   std::string json;      ///< `--json FILE`, `-` for standard output; empty: none

@@ -42,8 +42,7 @@ std::vector<Tensor<T>> run_in_order(const Device& device, const Tensor<T>& x, in
       return kernels::matmul_f64();
     else
       return kernels::matmul();
-  }
-  ();
+  }();
   std::vector<Tensor<T>> results;
   Future before;
   for (int i = 0; i < ops; ++i) {

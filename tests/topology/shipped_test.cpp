@@ -63,7 +63,8 @@ TEST_CASE("differences are told one by one", "[topology]") {
   REQUIRE(lines.size() == 2);
   CHECK_THAT(lines[0], Catch::Matchers::StartsWith("mem0.bytes: "));
   CHECK_THAT(lines[1], Catch::Matchers::StartsWith("- gpu0-gpu1 nvlink"));
-  CHECK_THAT(differences(machine, without(machine, "gpu1"))[0], Catch::Matchers::StartsWith("- mem2"));
+  CHECK_THAT(differences(machine, without(machine, "gpu1"))[0],
+             Catch::Matchers::StartsWith("- mem2"));
 }
 
 TEST_CASE("measurements belong to the machine they were made on", "[topology]") {
@@ -95,7 +96,8 @@ TEST_CASE("pictures of all shipped machines are well formed", "[topology]") {
     if (machine.gpus.size() <= 8)
       for (std::uint32_t g = 0; g < machine.gpus.size(); ++g)
         CHECK(svg.find(">gpu" + std::to_string(g) + "<") != std::string::npos);
-    CHECK_THAT(render_dot(machine), Catch::Matchers::StartsWith("graph machine {") && Catch::Matchers::EndsWith("}\n"));
+    CHECK_THAT(render_dot(machine),
+               Catch::Matchers::StartsWith("graph machine {") && Catch::Matchers::EndsWith("}\n"));
   }
   CHECK(render_svg(Machine{}).size() > 100);
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Everything a program needs: `weft::Runtime`, devices, tensors, kernels, futures. No CAF: programs that write
-/// actors of their own include `actors/then.hpp` too.
+/// Everything a program needs: `weft::Runtime`, devices, tensors, kernels, futures. No CAF:
+/// programs that write actors of their own include `actors/then.hpp` too.
 
 #include "actors/collective.hpp"  // IWYU pragma: export
 #include "actors/runtime.hpp"     // IWYU pragma: export

@@ -46,16 +46,18 @@ struct Folder {
 TEST_CASE("weft topo shows this machine", "[apps]") {
   const Output output = run("topo");
   CHECK(output.code == 0);
-  CHECK_THAT(output.text, contains_text("machine: live") && contains_text("socket0") &&
-                              contains_text("mem0"));
+  CHECK_THAT(output.text,
+             contains_text("machine: live") && contains_text("socket0") && contains_text("mem0"));
 }
 
 TEST_CASE("weft topo writes every format", "[apps]") {
   const auto json = nlohmann::json::parse(run("topo --from dgx-a100 --format json").text);
   CHECK(json["gpus"].size() == 8);
-  CHECK_THAT(run("topo --from dgx-a100 --format dot").text, Catch::Matchers::StartsWith("graph machine {"));
+  CHECK_THAT(run("topo --from dgx-a100 --format dot").text,
+             Catch::Matchers::StartsWith("graph machine {"));
   const Output svg = run("topo --from dgx-a100 --format svg");
-  CHECK_THAT(svg.text, Catch::Matchers::StartsWith("<svg ") && Catch::Matchers::EndsWith("</svg>\n"));
+  CHECK_THAT(svg.text,
+             Catch::Matchers::StartsWith("<svg ") && Catch::Matchers::EndsWith("</svg>\n"));
   CHECK(run("topo --from dgx-a100 --format pdf").code != 0);
 }
 
@@ -81,8 +83,7 @@ TEST_CASE("weft route prints class, rate and hops", "[apps]") {
   CHECK(output.code == 0);
   CHECK_THAT(output.text, contains_text("mem0 to gpu7: across sockets, 25.2 GB/s"));
   CHECK_THAT(run("route --from dgx-a100 gpu0 gpu7").text, contains_text("nvlink, 300 GB/s"));
-  CHECK_THAT(run("route gpu0 gpu31 --from h100-cluster-4").text,
-             contains_text("network, 50 GB/s"));
+  CHECK_THAT(run("route gpu0 gpu31 --from h100-cluster-4").text, contains_text("network, 50 GB/s"));
   const Output missing = run("route gpu0 gpu99 --from dgx-a100");
   CHECK(missing.code == 1);
   CHECK_THAT(missing.text, Catch::Matchers::StartsWith("weft: gpu99") && contains_text("8"));
