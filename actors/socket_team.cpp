@@ -18,7 +18,7 @@ constexpr double kLongNs = 20'000;
 // Shorter ops are not worth a write to their kernel's shared statistics.
 constexpr double kWorthNoting = 2'000;
 constexpr std::size_t kLookEvery = 4;  // own ops between two looks for what others made ready
-constexpr std::uint32_t kWorthSharing = 1'500;  // ns: an op that pays for its way to another core
+constexpr std::uint32_t kWorthSharing = 8'000;  // ns: an op that pays for its way to another core
 constexpr std::size_t kMany = 8;                // so many short ones do, too
 constexpr std::size_t kMost = 128;              // taken apart; more is offered whole
 constexpr std::size_t kLookForSubmissions = 16;
