@@ -131,6 +131,8 @@ TEST_CASE("waiting on an actor's thread is refused", "[actors][end]") {
   }
 }
 
+// The watchdog reads ops that others may move at that moment, as its page says: not for TSan.
+#if !defined(__SANITIZE_THREAD__)
 TEST_CASE("the watchdog says who waits for whom, once per silence", "[actors][end]") {
   std::ostringstream said;
   const auto before = spdlog::default_logger();
@@ -169,6 +171,8 @@ TEST_CASE("a runtime may end while its watchdog looks", "[actors][end]") {
     rt.gpu(0).submit(kSet, 1, out(x));
   }
 }
+
+#endif
 
 TEST_CASE("a million ops run in constant memory", "[actors][end]") {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
