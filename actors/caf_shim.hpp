@@ -11,6 +11,9 @@
 #include <caf/event_based_actor.hpp>
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
+#if CAF_MAJOR_VERSION == 0
+#include <caf/atom.hpp>
+#endif
 
 #include <cstddef>
 #include <utility>
@@ -65,12 +68,15 @@ void request_then(Self* self, const Destination& destination, Message&& message,
 #endif
 }
 
-/// Number of threads of the scheduler for event-based actors.
+/// Number of threads of the scheduler for event-based actors. They share one queue: with a queue
+/// each, they would wake up to look into the others' while there is nothing to do.
 inline void set_threads(caf::actor_system_config& config, std::size_t threads) {
 #ifdef WEFT_CAF1
   config.set("caf.scheduler.max-threads", threads);
+  config.set("caf.scheduler.policy", "sharing");
 #else
   config.set("scheduler.max-threads", threads);
+  config.set("scheduler.policy", caf::atom_from_string("sharing"));
 #endif
 }
 
