@@ -15,9 +15,8 @@ namespace weft {
 namespace {
 
 std::string listed(std::size_t count) {
-  std::string text = std::to_string(count) + (count == 1 ? " of them" : " of them");
   if (count == 0) return "none";
-  text = "0";
+  std::string text = "0";
   if (count > 1) text += count == 2 ? ", 1" : " to " + std::to_string(count - 1);
   return text;
 }

@@ -16,7 +16,8 @@
 
 namespace weft {
 
-/// Empties a `reduce` argument on a CUDA device, in stream order. Defined by the CUDA engine.
+/// Empties a `reduce` argument on a CUDA device, in stream order. Throws `DeviceError` without a
+/// CUDA engine.
 void clear_on_device(Cuda& cuda, void* data, std::size_t bytes);
 
 namespace detail {
