@@ -69,10 +69,6 @@ const Kernel<std::uint64_t, float, float, Out<float>>& uniform() {
 
 }  // namespace kernels
 
-void clear_on_device(Cuda&, void*, std::size_t) {
-  throw DeviceError("a cuda variant was called, but this weft was built without the CUDA engine");
-}
-
 Tensor<float> Device::matmul(const Tensor<float>& a, const Tensor<float>& b) const {
   return submit_matmul(*this, kernels::matmul(), a, b);
 }

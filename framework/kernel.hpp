@@ -9,16 +9,13 @@
 #include <utility>
 
 #include "framework/cpu.hpp"
+#include "framework/cuda.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/tensor_state.hpp"
 #include "framework/view.hpp"
 
 namespace weft {
-
-/// Empties a `reduce` argument on a CUDA device, in stream order. Throws `DeviceError` without a
-/// CUDA engine.
-void clear_on_device(Cuda& cuda, void* data, std::size_t bytes);
 
 namespace detail {
 
@@ -44,7 +41,7 @@ inline void clear(Cpu&, void* data, std::size_t bytes) {
   if (bytes) std::memset(data, 0, bytes);
 }
 inline void clear(Cuda& cuda, void* data, std::size_t bytes) {
-  clear_on_device(cuda, data, bytes);
+  cuda.clear(data, bytes);
 }
 
 template <class Param, std::size_t kView, std::size_t kScalar, class Context, class Tuple>
