@@ -63,7 +63,9 @@ Collective::Collective(Fabric& fabric, Mailbox& mailbox, const std::vector<Devic
   const bool all_gpus =
       std::all_of(group_->places.begin(), group_->places.end(),
                   [&](const Place* place) { return place->domain == group_->places[0]->domain; });
-  group_->domain = all_gpus ? group_->places[0]->domain : Domain::Host;
+  // A lane of a CUDA device can wait for an op on one lane, not for one that is many.
+  const Domain domain = group_->places[0]->domain;
+  group_->domain = all_gpus && domain != Domain::Cuda ? domain : Domain::Host;
   for (auto kind : {CollectiveKind::AllReduce, CollectiveKind::Broadcast,
                     CollectiveKind::ReduceScatter, CollectiveKind::AllGather})
     group_->codes[static_cast<std::size_t>(kind)] = make_code(kind);

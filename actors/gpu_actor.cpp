@@ -20,18 +20,23 @@ void GpuActor::ready(Op* op) {
 bool GpuActor::run_some() {
   local_.append(mailbox_.take_ready());
   local_.append(mailbox_.take_submitted());
-  if (local_.empty()) return false;
-  while (Op* op = local_.pop_front()) launch(*op);
-  return true;
+  // A few at a time: what has come for the links that share the thread starts in between.
+  constexpr int kBatch = 8;
+  int launched = 0;
+  while (launched < kBatch && !local_.empty() && engine_.has_room()) {
+    launch(*local_.pop_front());
+    ++launched;
+  }
+  return engine_.progress(*this, local_.empty()) || launched > 0;
 }
 
 void GpuActor::launch(Op& op) {
-  if (Failure* failure = allocate_outputs(op, place_)) {
-    settle(&op, failure, *this);
-    return;
-  }
+  // An op that cannot run takes its place all the same: it fails behind what it waits for.
+  Failure* failure = engine_.loss(op);
+  if (!failure) failure = allocate_outputs(op, place_);
+  op.failure.store(failure, std::memory_order_release);
   const std::uint32_t lane = choose_lane(op);
-  op.lane = lane;
+  op.lane = engine_.first_lane() + lane;
   acquire(&op);  // the engine may settle it before its followers are told
   engine_.issue(op, lane);
   mark_issued(&op, *this);
@@ -39,7 +44,7 @@ void GpuActor::launch(Op& op) {
 }
 
 std::uint32_t GpuActor::choose_lane(Op& op) {
-  const std::uint32_t lanes = engine_.lanes();
+  const std::uint32_t lanes = engine_.lanes_for(op);
   if (lanes == 1) return 0;
   // Behind the newest producer that is still under way here and has no other follower yet: on the
   // same lane there is nothing to wait for.
@@ -47,7 +52,7 @@ std::uint32_t GpuActor::choose_lane(Op& op) {
     Op* producer = untagged(op.waits()[i]);
     if (producer->device == op.device && !producer->code->is_copy && !producer->is_settled() &&
         !producer->has_heir.exchange(true, std::memory_order_relaxed))
-      return producer->lane;
+      return producer->lane - engine_.first_lane();
   }
   std::uint32_t best = next_lane_++ % lanes;
   for (std::uint32_t i = 0; i < lanes; ++i)

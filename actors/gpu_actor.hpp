@@ -18,7 +18,10 @@ class GpuActor final : public Body, public ReadySink {
   GpuActor(Place& place, Engine& engine);
 
   bool run_some() override;
-  bool prepare_to_park() override { return mailbox_.prepare_to_park(); }
+  bool prepare_to_park() override { return !must_look_again() && mailbox_.prepare_to_park(); }
+  [[nodiscard]] bool must_look_again() const override {
+    return !local_.empty() || engine_.needs_progress();
+  }
   void ready(Op* op) override;
 
   ActorMailbox& mailbox() { return mailbox_; }

@@ -25,12 +25,20 @@ bool LinkActor::run_some() {
   return did;
 }
 
+bool LinkActor::must_look_again() const {
+  for (const auto& direction : directions_)
+    if (direction->lane && direction->lane->needs_progress()) return true;
+  return false;
+}
+
 bool LinkActor::prepare_to_park() {
   for (auto& direction : directions_)
     if (!direction->mailbox.prepare_to_park()) return false;
   // Bytes that came free before the flags were set nudged nobody.
   for (auto& direction : directions_)
-    if (!direction->waiting.empty() && direction->lane->busy_bytes() < kByteBudget) return false;
+    if (!direction->waiting.empty() &&
+        direction->lane->busy_bytes() < direction->lane->byte_budget())
+      return false;
   return true;
 }
 
@@ -39,11 +47,11 @@ bool LinkActor::run_direction(LinkDirection& direction) {
   direction.waiting.append(direction.mailbox.take_submitted());
   bool did = false;
   while (!direction.waiting.empty()) {
-    if (direction.lane->busy_bytes() >= kByteBudget) break;
+    if (direction.lane->busy_bytes() >= direction.lane->byte_budget()) break;
     launch(*direction.waiting.pop_front(), direction);
     did = true;
   }
-  return did;
+  return direction.lane->progress(*this, direction.waiting.empty()) || did;
 }
 
 void LinkActor::launch(Op& op, LinkDirection& direction) {
@@ -51,16 +59,11 @@ void LinkActor::launch(Op& op, LinkDirection& direction) {
   Replica& target = *op.args()[1].replica();
   if (!target.data && target.bytes > 0) {
     target.data = target.pool->allocate(target.bytes);
-    if (!target.data) {
-      direction.load->queued_bytes.fetch_sub(static_cast<std::int64_t>(range.bytes),
-                                             std::memory_order_relaxed);
-      settle(&op,
-             Failure::make(
-                 FailureKind::OutOfMemory, op.code->name, target.pool->name(),
-                 "the engine has no memory left for " + std::to_string(target.bytes) + " bytes"),
-             *this);
-      return;
-    }
+    if (!target.data)  // it fails behind what it waits for
+      op.failure.store(Failure::make(FailureKind::OutOfMemory, op.code->name, target.pool->name(),
+                                     "the engine has no memory left for " +
+                                         std::to_string(target.bytes) + " bytes"),
+                       std::memory_order_release);
   }
   direction.lane->add_busy_bytes(static_cast<std::int64_t>(range.bytes));
   acquire(&op);

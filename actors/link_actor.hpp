@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "actors/emulated/lane.hpp"
+#include "actors/copy_lane.hpp"
 #include "actors/pinned_actor.hpp"
 #include "actors/ready_list.hpp"
 #include "framework/fabric.hpp"
@@ -18,20 +18,19 @@ struct LinkDirection {
   ActorMailbox mailbox;
   ReadyList waiting;  ///< copies that the byte budget holds back, oldest first
   LinkLoad* load = nullptr;
-  std::unique_ptr<EmulatedLane> lane;
+  std::unique_ptr<CopyLane> lane;
 };
 
 /// A physical hop: takes copies whose producers are issued and launches them on the lane of their
-/// direction, at most `kByteBudget` ahead, so that its published queue is what it will really do
+/// direction, at most its byte budget ahead, so that its published queue is what it will really do
 /// next.
 class LinkActor final : public Body, public ReadySink {
  public:
-  static constexpr std::int64_t kByteBudget = 64 << 20;
-
   explicit LinkActor(Admission* admission);
 
   bool run_some() override;
   bool prepare_to_park() override;
+  [[nodiscard]] bool must_look_again() const override;
   void ready(Op* op) override;
 
   /// 0: from the link's `a` to its `b`.

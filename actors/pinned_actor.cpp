@@ -86,6 +86,8 @@ class PinnedCafActor final : public caf::blocking_actor {
   }
 
   void park() {
+    for (const Body* body : bodies_)
+      if (body->must_look_again()) return;
     for (Body* body : bodies_)
       if (!body->prepare_to_park()) return;
     read_message();

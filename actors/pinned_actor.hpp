@@ -22,6 +22,8 @@ class Body {
   virtual bool run_some() = 0;
   /// About to park: from now on a push must send a message. False: there is something to do first.
   virtual bool prepare_to_park() = 0;
+  /// Something is under way that nobody will report: look again instead of parking.
+  [[nodiscard]] virtual bool must_look_again() const { return false; }
   /// The actor's thread has begun or is about to end.
   virtual void thread_begins() {}
   virtual void thread_ends() {}

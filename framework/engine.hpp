@@ -21,10 +21,25 @@ class Engine {
   [[nodiscard]] virtual std::uint32_t lanes() const = 0;
   /// Puts `op` behind what `lane` holds; returns at once. Every op in `op.waits()` has been issued;
   /// the lane waits for all of them by itself and then fails the op if one of them (not marked as
-  /// order only) failed. Outputs are allocated. Errors settle the op as failed.
+  /// order only) failed, or if `op.failure` is set already. Else outputs are allocated. Errors
+  /// settle the op as failed.
   virtual void issue(Op& op, std::uint32_t lane) = 0;
   /// Ops issued on `lane` and not settled.
   [[nodiscard]] virtual std::size_t queued(std::uint32_t lane) const = 0;
+  /// Number of lane 0 among the lanes of its domain: `Op::lane` counts from there.
+  [[nodiscard]] virtual std::uint32_t first_lane() const { return 0; }
+  /// How many of the lanes an op should choose from that would fill the device by itself.
+  [[nodiscard]] virtual std::uint32_t lanes_for(const Op& /*op*/) const { return lanes(); }
+  /// Why nothing runs on the device any more, for `op`, counted for the caller; null if it does.
+  [[nodiscard]] virtual Failure* loss(const Op& /*op*/) const { return nullptr; }
+  /// False: as much is issued as the device can take ahead; more when something has settled.
+  [[nodiscard]] virtual bool has_room() const { return true; }
+
+  /// Settles what is done, where somebody must look for that; what becomes ready goes to `sink`.
+  /// Returns whether there was anything. `quiet`: the actor has nothing to issue.
+  virtual bool progress(ReadySink& /*sink*/, bool /*quiet*/) { return false; }
+  /// Whether `progress` must be called again before its actor may park.
+  [[nodiscard]] virtual bool needs_progress() const { return false; }
 };
 
 }  // namespace weft

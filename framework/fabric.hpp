@@ -61,6 +61,8 @@ struct Fabric {
   std::atomic<bool> closed{false};           ///< the runtime has ended: nothing may be submitted
   std::vector<std::unique_ptr<Place>> places;
   std::vector<std::unique_ptr<MemoryPool>> memories;
+  /// Marks replicas whose bytes are the program's own; hands out and frees nothing.
+  std::unique_ptr<MemoryPool> program_memory;
   std::vector<Path> paths;  ///< from memory * memories.size() + to memory
   std::vector<std::unique_ptr<LinkLoad>> loads;
   std::vector<std::unique_ptr<Admission>> link_admissions;  ///< of links and collectives

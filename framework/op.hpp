@@ -79,6 +79,7 @@ struct Op {
   Domain domain = Domain::Host;
   std::atomic<bool> has_heir{false};  // a follower already prefers the same lane
   std::uint32_t lane = 0;             // lane it was issued on
+  std::uint32_t ticket = 0;           // its place there, where lanes are told apart by events
 
   Edge* edges() { return reinterpret_cast<Edge*>(this + 1); }
   ArgSlot* args() { return reinterpret_cast<ArgSlot*>(edges() + edge_count); }

@@ -66,13 +66,14 @@ bool EmulatedLane::run_some() {
 
 void EmulatedLane::run(Op& op) {
   Failure* failure = wait_for_producers(op);
+  const bool refused = op.failure.load(std::memory_order_relaxed) != nullptr;  // before it came here
   const Time now = Clock::now();
   // A lane that was busy until just now goes on from its modelled end, not from when its thread
   // woke.
   const Time start =
       now - free_at_ < std::chrono::microseconds(200) ? std::min(free_at_, now) : now;
   Time end = start;
-  if (!failure) failure = execute(op, start, end);
+  if (!failure && !refused) failure = execute(op, start, end);
   if (end > start) wait_until(end);
   const Time finished = Clock::now();
   free_at_ = std::min(std::max(end, now), finished);

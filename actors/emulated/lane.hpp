@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "actors/copy_lane.hpp"
 #include "actors/emulated/options.hpp"
 #include "actors/emulated/wires.hpp"
 #include "actors/pinned_actor.hpp"
@@ -19,7 +20,7 @@ class Tracer;
 /// waits for their producers as a device would, computes or copies for real, and settles them no
 /// earlier than the modelled time. A late wake-up of the thread does not add up: the next op's time
 /// starts where this one's ended.
-class EmulatedLane final : public Body, public Cpu {
+class EmulatedLane final : public Body, public Cpu, public CopyLane {
  public:
   struct Setup {
     std::string name;                          ///< `gpu0 compute 1`
@@ -34,17 +35,16 @@ class EmulatedLane final : public Body, public Cpu {
   };
   explicit EmulatedLane(Setup setup) : setup_(std::move(setup)), queue_(nullptr) {}
 
-  /// Puts an op at the end. The owner's thread only.
-  void push(Op& op) {
+  void push(Op& op) override {
     queued_.fetch_add(1, std::memory_order_relaxed);
     queue_.push(&op);
   }
   [[nodiscard]] std::size_t queued() const { return queued_.load(std::memory_order_relaxed); }
-  /// Bytes of copies taken and not finished.
-  [[nodiscard]] std::int64_t busy_bytes() const {
+  [[nodiscard]] std::int64_t byte_budget() const override { return 64 << 20; }
+  [[nodiscard]] std::int64_t busy_bytes() const override {
     return busy_bytes_.load(std::memory_order_seq_cst);
   }
-  void add_busy_bytes(std::int64_t bytes) {
+  void add_busy_bytes(std::int64_t bytes) override {
     busy_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   }
 

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+
+#include "framework/op.hpp"
+
+namespace weft {
+
+/// The in-order lane of one direction of a link, as its actor drives it. Except where said, called
+/// by the link actor's thread only.
+class CopyLane {
+ public:
+  virtual ~CopyLane() = default;
+
+  /// Puts a copy at the end; returns at once. The lane waits for its producers by itself and
+  /// settles it. The target has its bytes.
+  virtual void push(Op& op) = 0;
+  /// Counts a copy's bytes in, in front of its `push`.
+  virtual void add_busy_bytes(std::int64_t bytes) = 0;
+  /// Bytes of copies counted in and not finished.
+  [[nodiscard]] virtual std::int64_t busy_bytes() const = 0;
+  /// Bytes that the lane should have ahead of it at most.
+  [[nodiscard]] virtual std::int64_t byte_budget() const = 0;
+
+  /// Settles what is done, where somebody must look for that; what becomes ready goes to `sink`.
+  /// Returns whether there was anything. `quiet`: the actor has nothing else to do.
+  virtual bool progress(ReadySink& /*sink*/, bool /*quiet*/) { return false; }
+  /// Whether `progress` must be called again before its actor may park.
+  [[nodiscard]] virtual bool needs_progress() const { return false; }
+};
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "actors/copy_lane.hpp"
+#include "actors/cuda/lane.hpp"
+#include "actors/cuda/stager.hpp"
+#include "framework/fabric.hpp"
+
+namespace weft::cuda {
+
+/// One direction of a link: a stream on each GPU that copies over it. A copy between a GPU and
+/// memory of the runtime, or between GPUs, is one asynchronous copy; the program's own pageable
+/// memory and copies within host memory go through the stager.
+class GpuCopyLane final : public CopyLane {
+ public:
+  struct Setup {
+    LaneTable* table = nullptr;
+    Stager* stager = nullptr;
+    Tracer* tracer = nullptr;
+    std::uint32_t track = 0;
+    LinkLoad* load = nullptr;
+    const MemoryPool* program_memory = nullptr;  ///< marks replicas in the program's own memory
+    std::vector<DeviceState*> device_of_memory;  ///< by memory; null: host memory
+    std::function<void()> on_copied;             ///< bytes are off the lane; any thread
+  };
+  explicit GpuCopyLane(Setup setup) : setup_(std::move(setup)) {}
+
+  void push(Op& op) override;
+  void add_busy_bytes(std::int64_t bytes) override {
+    busy_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::int64_t busy_bytes() const override {
+    return busy_bytes_.load(std::memory_order_seq_cst);
+  }
+  [[nodiscard]] std::int64_t byte_budget() const override { return 256 << 20; }
+  bool progress(ReadySink& sink, bool quiet) override;
+  [[nodiscard]] bool needs_progress() const override;
+
+ private:
+  Lane& lane_on(DeviceState& device);
+  void copy(Op& op, Lane& lane);
+  void stage(Op& op, DeviceState* device);
+  [[nodiscard]] bool is_pageable(const Replica& replica) const;
+  void copied(Op& op, bool failed);
+
+  Setup setup_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::atomic<std::int64_t> busy_bytes_{0};
+  std::chrono::steady_clock::time_point busy_since_{};
+};
+
+}  // namespace weft::cuda

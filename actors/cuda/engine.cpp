@@ -1,0 +1,172 @@
+#include "actors/cuda/engine.hpp"
+
+#include <cublasLt.h>
+#include <cublas_v2.h>
+
+#include <algorithm>
+
+#include "actors/cuda/check.hpp"
+#include "framework/kernel_code.hpp"
+#include "framework/trace.hpp"
+
+namespace weft::cuda {
+namespace {
+
+// A launch queue holds 1024 entries; a launch into a full one blocks, and with it the actor. An op
+// is up to three entries.
+constexpr std::size_t kMostAhead = 256;
+// Longer ops fill the device by themselves.
+constexpr double kLargeNs = 100'000;
+constexpr std::uint32_t kLanesForLarge = 2;
+constexpr double kUnknownNs = 4'000;  // of an op without a cost: a small kernel
+
+// fp32 operations per clock of one multiprocessor (CUDA C++ Programming Guide, arithmetic
+// throughput, compute capability 8.6 to 10.0; 64 FMA units before).
+double fp32_per_clock(int major, int minor) {
+  return major > 8 || (major == 8 && minor > 0) ? 256 : 128;
+}
+
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  WEFT_CHECK_CUDA(cudaDeviceGetAttribute(&value, which, device));
+  return value;
+}
+
+// A sticky error, which every later call on the device reports too.
+bool is_device_gone(cudaStream_t stream, std::string& text) {
+  const cudaError_t status = cudaStreamQuery(stream);
+  if (status == cudaErrorNotReady || status == cudaSuccess) {
+    cudaGetLastError();
+    return false;
+  }
+  text = cudaGetErrorString(status);
+  return true;
+}
+
+}  // namespace
+
+LaneContext::LaneContext(Lane& lane, cudaMemPool_t pool, cublasLtContext* blas_lt,
+                         Precision precision)
+    : lane_(lane), pool_(pool), blas_lt_(blas_lt), precision_(precision) {
+  WEFT_CHECK_CUBLAS(cublasCreate(&blas_));
+  WEFT_CHECK_CUBLAS(cublasSetStream(blas_, lane_.stream()));
+}
+
+LaneContext::~LaneContext() {
+  cublasDestroy(blas_);
+  if (scratch_) cudaFreeAsync(scratch_, lane_.stream());
+}
+
+void* LaneContext::scratch(std::size_t bytes) {
+  if (bytes <= scratch_bytes_) return scratch_;
+  // In stream order: ops before this one may still use the old block.
+  if (scratch_) WEFT_CHECK_CUDA(cudaFreeAsync(scratch_, lane_.stream()));
+  scratch_ = nullptr;
+  const std::size_t wanted = std::max(bytes, 2 * scratch_bytes_);
+  scratch_bytes_ = 0;
+  WEFT_CHECK_CUDA(cudaMallocFromPoolAsync(&scratch_, wanted, pool_, lane_.stream()));
+  scratch_bytes_ = wanted;
+  return scratch_;
+}
+
+void LaneContext::clear(void* data, std::size_t bytes) {
+  if (bytes > 0) WEFT_CHECK_CUDA(cudaMemsetAsync(data, 0, bytes, lane_.stream()));
+}
+
+GpuEngine::GpuEngine(const Setup& setup) : device_(*setup.device) {
+  const int ordinal = device_.ordinal();
+  const CurrentDevice current(ordinal);
+  const double clock_per_ns = 1e-6 * attribute(cudaDevAttrClockRate, ordinal);
+  flops_per_ns_ = attribute(cudaDevAttrMultiProcessorCount, ordinal) * clock_per_ns *
+                  fp32_per_clock(attribute(cudaDevAttrComputeCapabilityMajor, ordinal),
+                                 attribute(cudaDevAttrComputeCapabilityMinor, ordinal));
+  // Two transfers a clock on a bus of so many bits.
+  bytes_per_ns_ = 2e-6 * attribute(cudaDevAttrMemoryClockRate, ordinal) *
+                  attribute(cudaDevAttrGlobalMemoryBusWidth, ordinal) / 8;
+  WEFT_CHECK_CUBLAS(cublasLtCreate(&blas_lt_));
+  for (std::uint32_t i = 0; i < setup.lanes; ++i) {
+    Lane::Setup lane;
+    lane.device = &device_;
+    lane.table = setup.table;
+    lane.tracer = setup.tracer;
+    if (setup.tracer)
+      lane.track = setup.tracer->add_track(device_.name(), "compute " + std::to_string(i),
+                                           TrackKind::Gpu);
+    lanes_.push_back(std::make_unique<Lane>(std::move(lane)));
+    contexts_.push_back(
+        std::make_unique<LaneContext>(*lanes_.back(), setup.pool, blas_lt_, setup.precision));
+  }
+}
+
+GpuEngine::~GpuEngine() {
+  cudaSetDevice(device_.ordinal());
+  contexts_.clear();
+  cublasLtDestroy(blas_lt_);
+}
+
+double GpuEngine::expected_ns(const Op& op) const {
+  if (!op.code->cost) return kUnknownNs;
+  const Cost cost = op.code->cost(const_cast<Op&>(op));
+  double ns = 2'000;
+  if (flops_per_ns_ > 0) ns = std::max(ns, cost.flops / flops_per_ns_);
+  if (bytes_per_ns_ > 0) ns = std::max(ns, cost.bytes / bytes_per_ns_);
+  return ns;
+}
+
+std::uint32_t GpuEngine::lanes_for(const Op& op) const {
+  return expected_ns(op) > kLargeNs ? std::min(kLanesForLarge, lanes()) : lanes();
+}
+
+void GpuEngine::issue(Op& op, std::uint32_t lane) {
+  device_.make_current();
+  Failure* failure = lanes_[lane]->begin(op);
+  if (!failure && !op.failure.load(std::memory_order_relaxed)) failure = run(op, lane);
+  lanes_[lane]->enqueued(op, failure, expected_ns(op));
+}
+
+Failure* GpuEngine::run(Op& op, std::uint32_t lane) {
+  FailureKind kind = FailureKind::KernelThrew;
+  std::string message;
+  try {
+    op.code->cuda(*contexts_[lane], op);
+    const cudaError_t status = cudaGetLastError();
+    if (status == cudaSuccess) return nullptr;
+    kind = FailureKind::DeviceError;
+    message = cudaGetErrorString(status);
+  } catch (const DeviceError& error) {
+    kind = FailureKind::DeviceError;
+    message = error.what();
+  } catch (const std::exception& error) {
+    message = error.what();
+  } catch (...) {
+    message = "unknown exception";
+  }
+  std::string reason;
+  if (is_device_gone(lanes_[lane]->stream(), reason)) {
+    device_.lose(reason);
+    return device_.loss(op.code->name);
+  }
+  return Failure::make(kind, op.code->name, device_.name(), message);
+}
+
+bool GpuEngine::has_room() const {
+  return std::all_of(lanes_.begin(), lanes_.end(),
+                     [](const auto& lane) { return lane->queued() < kMostAhead; });
+}
+
+Failure* GpuEngine::loss(const Op& op) const {
+  return device_.is_lost() ? device_.loss(op.code->name) : nullptr;
+}
+
+bool GpuEngine::progress(ReadySink& sink, bool quiet) {
+  bool did = false;
+  for (auto& lane : lanes_) did = lane->progress(sink, quiet) || did;
+  return did;
+}
+
+bool GpuEngine::needs_progress() const {
+  return std::any_of(lanes_.begin(), lanes_.end(),
+                     [](const auto& lane) { return lane->queued() > 0; });
+}
+
+}  // namespace weft::cuda

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/cuda/lane.hpp"
+#include "framework/cuda.hpp"
+#include "framework/engine.hpp"
+
+namespace weft::cuda {
+
+/// What kernels see of a compute lane: its stream, its cuBLAS handle, its scratch memory.
+class LaneContext final : public Cuda {
+ public:
+  LaneContext(Lane& lane, cudaMemPool_t pool, cublasLtContext* blas_lt, Precision precision);
+  ~LaneContext();
+  LaneContext(const LaneContext&) = delete;
+  LaneContext& operator=(const LaneContext&) = delete;
+
+  [[nodiscard]] CUstream_st* stream() const override { return lane_.stream(); }
+  [[nodiscard]] cublasContext* blas() override { return blas_; }
+  [[nodiscard]] cublasLtContext* blas_lt() override { return blas_lt_; }
+  [[nodiscard]] int device() const override { return lane_.device().ordinal(); }
+  [[nodiscard]] Precision precision() const override { return precision_; }
+  [[nodiscard]] void* scratch(std::size_t bytes) override;
+  void clear(void* data, std::size_t bytes) override;
+
+ private:
+  Lane& lane_;
+  cudaMemPool_t pool_;
+  cublasContext* blas_ = nullptr;
+  cublasLtContext* blas_lt_;
+  Precision precision_;
+  void* scratch_ = nullptr;
+  std::size_t scratch_bytes_ = 0;
+};
+
+/// One GPU: in-order compute lanes, each a stream. Ops that would fill the device by themselves use
+/// two of them, so that the last blocks of one leave no part of the device idle; small ones use all.
+class GpuEngine final : public Engine {
+ public:
+  struct Setup {
+    DeviceState* device = nullptr;
+    LaneTable* table = nullptr;
+    cudaMemPool_t pool = nullptr;
+    Tracer* tracer = nullptr;
+    std::uint32_t lanes = 4;
+    Precision precision = Precision::Fp32;
+  };
+  /// Makes streams and handles; blocks for some 100 ms. Throws `DeviceError`.
+  explicit GpuEngine(const Setup& setup);
+  ~GpuEngine() override;
+
+  [[nodiscard]] Domain domain() const override { return Domain::Cuda; }
+  [[nodiscard]] std::uint32_t lanes() const override {
+    return static_cast<std::uint32_t>(lanes_.size());
+  }
+  [[nodiscard]] std::uint32_t lanes_for(const Op& op) const override;
+  [[nodiscard]] std::uint32_t first_lane() const override { return lanes_.front()->number(); }
+  void issue(Op& op, std::uint32_t lane) override;
+  [[nodiscard]] std::size_t queued(std::uint32_t lane) const override {
+    return lanes_[lane]->queued();
+  }
+  [[nodiscard]] bool has_room() const override;
+  [[nodiscard]] Failure* loss(const Op& op) const override;
+  bool progress(ReadySink& sink, bool quiet) override;
+  [[nodiscard]] bool needs_progress() const override;
+
+ private:
+  [[nodiscard]] double expected_ns(const Op& op) const;
+  Failure* run(Op& op, std::uint32_t lane);
+
+  DeviceState& device_;
+  double flops_per_ns_, bytes_per_ns_;
+  cublasLtContext* blas_lt_ = nullptr;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::unique_ptr<LaneContext>> contexts_;
+};
+
+}  // namespace weft::cuda
