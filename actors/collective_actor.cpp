@@ -6,6 +6,7 @@
 #include <memory>
 #include <tuple>
 
+#include "actors/collective_step.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/residency.hpp"
@@ -16,15 +17,8 @@
 namespace weft {
 namespace {
 
-// A sum or a copy within one member's memory, run by its device. Arguments: into, from.
-struct LocalStep {
-  std::size_t into_offset = 0, from_offset = 0, bytes = 0;
-  std::size_t element_bytes = 1;
-  void (*sum)(void* into, const void* from, std::size_t count) = nullptr;  // null: copy
-};
-
 void run_local_step(Cpu&, Op& op) {
-  const auto& step = *static_cast<const LocalStep*>(op.scalars());
+  const auto& step = *static_cast<const CollectiveLocalStep*>(op.scalars());
   if (step.bytes == 0) return;
   char* into = static_cast<char*>(op.args()[0].replica()->data) + step.into_offset;
   const char* from = static_cast<const char*>(op.args()[1].replica()->data) + step.from_offset;
@@ -32,17 +26,6 @@ void run_local_step(Cpu&, Op& op) {
     step.sum(into, from, step.bytes / step.element_bytes);
   else
     std::memcpy(into, from, step.bytes);
-}
-
-const KernelCode& local_code() {
-  static const KernelCode* const code = [] {
-    auto* made = new KernelCode;
-    made->name = "collective_step";
-    made->cpu = run_local_step;
-    made->typical_ns = 1000;
-    return made;
-  }();
-  return *code;
 }
 
 // Ends the collective op once every step has settled, or tells its followers that every step is
@@ -183,11 +166,12 @@ class Expansion {
     Place& place = *(*call_.members)[step.to.member];
     DependencySet set;
     add_needs(set, from, into, step.region);
-    Op* op = make(local_code(), set, place.domain, sizeof(LocalStep), place.lanes.front());
+    Op* op = make(collective_step_kernel(), set, place.domain, sizeof(CollectiveLocalStep),
+                  place.lanes.front());
     op->device = static_cast<std::uint16_t>(place.index);
     op->args()[0] = ArgSlot(into, Access::InOut);
     op->args()[1] = ArgSlot(from, Access::In);
-    *static_cast<LocalStep*>(op->scalars()) = {
+    *static_cast<CollectiveLocalStep*>(op->scalars()) = {
         offset_in(*into, step.region), offset_in(*from, step.region), region_bytes(step.region),
         call_.element_bytes, step.kind == CollectiveStep::Kind::Add ? call_.sum : nullptr};
     touch(op, from, into, step.region);
@@ -271,6 +255,17 @@ class Expansion {
 };
 
 }  // namespace
+
+KernelCode& collective_step_kernel() {
+  static KernelCode* const code = [] {
+    auto* made = new KernelCode;
+    made->name = "collective_step";
+    made->cpu = run_local_step;
+    made->typical_ns = 1000;
+    return made;
+  }();
+  return *code;
+}
 
 void CollectiveActor::ready(Op* op) {
   if (op->owner == &mailbox_)

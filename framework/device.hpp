@@ -89,11 +89,14 @@ class Device {
   }
 
   /// Runs a function once as an op: `run("name", [=](Cpu&, In<float> x) {…}, in(x))`. The function
-  /// is copied into the op. Sockets and emulated GPUs.
+  /// is copied into the op. Its first parameter says where it can run: `Cpu&` on sockets and
+  /// emulated GPUs, `Cuda&` on CUDA devices.
   template <class Function, class... Given>
   Future run(const char* name, Function function, Given&&... given) const {
-    return run_typed(std::type_identity<typename detail::FunctionSignature<Function>::Parameters>{},
-                     name, std::move(function), std::forward<Given>(given)...);
+    using Signature = detail::FunctionSignature<Function>;
+    return run_typed<typename Signature::Device>(
+        std::type_identity<typename Signature::Parameters>{}, name, std::move(function),
+        std::forward<Given>(given)...);
   }
 
   /// An uninitialised tensor: it must be written before it is read. Its bytes come with the first
@@ -133,12 +136,22 @@ class Device {
                                       std::get<kFirst>(given))...));
   }
 
-  template <class... Params, class Function, class... Given>
+  template <class Context, class... Params, class Function, class... Given>
   Future run_typed(std::type_identity<std::tuple<Params...>>, const char* name, Function function,
                    Given&&... given) const {
+    constexpr bool kIsCuda = std::is_same_v<Context, Cuda&>;
+    static_assert(kIsCuda || std::is_same_v<Context, Cpu&>,
+                  "the first parameter of a function that is run is weft::Cpu& or weft::Cuda&");
     // One code per place in the source: the function's own state travels as a scalar of the op.
-    static const auto kernel = Kernel(name).cpu(
-        [](Cpu& cpu, Function& f, Params... params) { f(cpu, std::forward<Params>(params)...); });
+    const auto call = [](Context context, Function& f, Params... params) {
+      f(context, std::forward<Params>(params)...);
+    };
+    static const auto kernel = [&] {
+      if constexpr (kIsCuda)
+        return Kernel(name).cuda(call);
+      else
+        return Kernel(name).cpu(call);
+    }();
     return submit(kernel, std::move(function), std::forward<Given>(given)...);
   }
 

@@ -79,10 +79,12 @@ template <class T>
 struct Signature;
 template <class Result, class Class, class Context, class... Params>
 struct Signature<Result (Class::*)(Context, Params...) const> {
+  using Device = Context;
   using Parameters = std::tuple<Params...>;
 };
 template <class Result, class Context, class... Params>
 struct Signature<Result (*)(Context, Params...)> {
+  using Device = Context;
   using Parameters = std::tuple<Params...>;
 };
 template <class Function, class = void>

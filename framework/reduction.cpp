@@ -5,6 +5,7 @@
 #include "framework/call_builder.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/memory_pool.hpp"
+#include "framework/own_kernels.hpp"
 
 namespace weft {
 namespace {
@@ -23,13 +24,18 @@ void sum_up(Op& op) {
     into.tensor->sum_partial(into.data, op.args()[next].replica()->data, count);
 }
 
-const std::shared_ptr<const KernelCode>& sum_code() {
-  static const std::shared_ptr<const KernelCode> code = [] {
+const std::shared_ptr<KernelCode>& make_sum() {
+  static const std::shared_ptr<KernelCode> code = [] {
     auto made = std::make_shared<KernelCode>();
     made->name = "sum_partials";
     made->cpu = [](Cpu&, Op& op) { sum_up(op); };
     return made;
   }();
+  return code;
+}
+
+const std::shared_ptr<const KernelCode>& sum_code() {
+  static const std::shared_ptr<const KernelCode> code = make_sum();
   return code;
 }
 
@@ -64,6 +70,10 @@ bool has_partials(const TensorState& tensor) {
 }
 
 }  // namespace
+
+KernelCode& sum_partials_kernel() {
+  return *make_sum();
+}
 
 PartialSet::PartialSet(Fabric& fabric, const Call& call) {
   for (const Argument& argument : call.arguments) {

@@ -6,15 +6,15 @@
 #include "framework/call_builder.hpp"
 #include "framework/kernel.hpp"
 #include "framework/memory_pool.hpp"
+#include "framework/own_kernels.hpp"
 #include "framework/reduction.hpp"
 #include "framework/tensor.hpp"
 
 namespace weft {
 namespace {
 
-// Source and target in one memory: a kernel of the device copies.
-const std::shared_ptr<const KernelCode>& local_copy_code() {
-  static const std::shared_ptr<const KernelCode> code = [] {
+const std::shared_ptr<KernelCode>& make_local_copy() {
+  static const std::shared_ptr<KernelCode> code = [] {
     auto made = std::make_shared<KernelCode>();
     made->name = "copy_local";
     made->cpu = [](Cpu& cpu, Op& op) {
@@ -30,7 +30,16 @@ const std::shared_ptr<const KernelCode>& local_copy_code() {
   return code;
 }
 
+const std::shared_ptr<const KernelCode>& local_copy_code() {
+  static const std::shared_ptr<const KernelCode> code = make_local_copy();
+  return code;
+}
+
 }  // namespace
+
+KernelCode& local_copy_kernel() {
+  return *make_local_copy();
+}
 
 Op* submit_transfer(Fabric& fabric, TensorState* source, TensorState* target, std::uint32_t memory,
                     Place& place) {

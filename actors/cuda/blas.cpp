@@ -1,0 +1,104 @@
+#include "actors/cuda/blas.hpp"
+
+#include <string>
+#include <type_traits>
+
+#include "actors/cuda/check.hpp"
+#include "actors/cuda/gemm_plan.hpp"
+#include "actors/cuda/kernels/matrix.hpp"
+#include "framework/failure.hpp"
+
+namespace weft::cuda {
+namespace {
+
+template <class T>
+constexpr bool has_bias(const Gemm<T>& product) {
+  return product.epilogue == Epilogue::Bias || product.epilogue == Epilogue::ReluBias;
+}
+
+void refuse(const char* what, std::int64_t is, std::int64_t wanted) {
+  throw UsageError(std::string("gemm: ") + what + " is " + std::to_string(is) +
+                   ", and must be at least " + std::to_string(wanted));
+}
+
+template <class T>
+void check(const Gemm<T>& product) {
+  const auto at_least = [](const char* what, std::int64_t is, std::int64_t wanted) {
+    if (is < wanted) refuse(what, is, wanted);
+  };
+  at_least("m", product.m, 0);
+  at_least("n", product.n, 0);
+  at_least("k", product.k, 0);
+  at_least("lda", product.lda, product.transpose_a ? product.m : product.k);
+  at_least("ldb", product.ldb, product.transpose_b ? product.k : product.n);
+  at_least("ldc", product.ldc, product.n);
+  if (has_bias(product) && !product.bias) throw UsageError("gemm: the epilogue needs a bias");
+}
+
+template <class T>
+GemmKey key_of(const Cuda& cuda, const Gemm<T>& product) {
+  GemmKey key;
+  key.m = product.n;
+  key.n = product.m;
+  key.k = product.k;
+  key.lda = product.ldb;
+  key.ldb = product.lda;
+  key.ldc = product.ldc;
+  key.device = cuda.device();
+  key.transpose_a = product.transpose_b;
+  key.transpose_b = product.transpose_a;
+  key.is_double = std::is_same_v<T, double>;
+  key.precision = key.is_double ? Precision::Fp32 : cuda.precision();
+  key.epilogue = static_cast<std::uint8_t>(product.epilogue);
+  key.has_beta = product.beta != 0;
+  key.alignments = static_cast<std::uint16_t>(
+      alignment_of(product.b) | alignment_of(product.a) << 4 | alignment_of(product.c) << 8 |
+      (has_bias(product) ? alignment_of(product.bias) : 0) << 12);
+  return key;
+}
+
+template <class T>
+void run(Cuda& cuda, const Gemm<T>& product, const Workspace* given) {
+  check(product);
+  if (product.m == 0 || product.n == 0) return;
+  if (product.k == 0) {  // nothing is added up; cuBLASLt knows no empty matrices
+    scale_rows(cuda.stream(), product.c, product.m, product.n, product.ldc, product.beta,
+               has_bias(product) ? product.bias : nullptr,
+               product.epilogue == Epilogue::Relu || product.epilogue == Epilogue::ReluBias);
+    return;
+  }
+  cublasLtHandle_t handle = cuda.blas_lt();
+  GemmPlan& plan = gemm_plan(handle, key_of(cuda, product));
+  if (has_bias(product))
+    WEFT_CHECK_CUBLAS(cublasLtMatmulDescSetAttribute(
+        &plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &product.bias, sizeof product.bias));
+  void* workspace = nullptr;
+  if (plan.workspace_bytes > 0) {
+    if (given && given->bytes < plan.workspace_bytes)
+      throw UsageError("gemm: the workspace has " + std::to_string(given->bytes) +
+                       " bytes, and this product needs " + std::to_string(plan.workspace_bytes) +
+                       "; kWorkspaceBytes is enough for any");
+    workspace = given ? given->data : cuda.scratch(kWorkspaceBytes);
+  }
+  WEFT_CHECK_CUBLAS(cublasLtMatmul(handle, &plan.operation, &product.alpha, product.b, &plan.a,
+                                   product.a, &plan.b, &product.beta, product.c, &plan.c, product.c,
+                                   &plan.c, &plan.algorithm, workspace, plan.workspace_bytes,
+                                   cuda.stream()));
+}
+
+}  // namespace
+
+void gemm(Cuda& cuda, const Gemm<float>& product) {
+  run(cuda, product, nullptr);
+}
+void gemm(Cuda& cuda, const Gemm<double>& product) {
+  run(cuda, product, nullptr);
+}
+void gemm(Cuda& cuda, const Gemm<float>& product, Workspace workspace) {
+  run(cuda, product, &workspace);
+}
+void gemm(Cuda& cuda, const Gemm<double>& product, Workspace workspace) {
+  run(cuda, product, &workspace);
+}
+
+}  // namespace weft::cuda

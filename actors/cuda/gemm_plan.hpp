@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cublasLt.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "framework/cuda.hpp"
+
+namespace weft::cuda {
+
+/// All that cuBLASLt's choice of an algorithm depends on. Column-major, as cuBLAS counts: the
+/// transposed product, so that row-major C = A·B is cᵀ = bᵀ·aᵀ.
+struct GemmKey {
+  std::int64_t m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0;
+  std::int32_t device = 0;
+  bool transpose_a = false, transpose_b = false, is_double = false;
+  Precision precision = Precision::Fp32;
+  std::uint8_t epilogue = 0;     // `Epilogue`
+  std::uint8_t has_beta = 0;     // beta is not 0
+  std::uint16_t alignments = 0;  // of a, b, c and the bias: four bits each, log2 of bytes
+
+  bool operator==(const GemmKey&) const = default;
+};
+
+/// The alignment of a pointer as `GemmKey` keeps it: log2 of 1, 2, 4, 8, 16 or 256 bytes.
+std::uint16_t alignment_of(const void* pointer);
+
+/// A product ready to be launched: descriptors and the chosen algorithm. Plain memory.
+struct GemmPlan {
+  GemmKey key;
+  cublasLtMatmulDescOpaque_t operation{};
+  cublasLtMatrixLayoutOpaque_t a{}, b{}, c{};
+  cublasLtMatmulAlgo_t algorithm{};
+  std::size_t workspace_bytes = 0;
+};
+
+/// The plan for `key`, made at the thread's first call with it. Valid until the thread's next call.
+/// Throws `DeviceError`.
+GemmPlan& gemm_plan(cublasLtHandle_t handle, const GemmKey& key);
+
+}  // namespace weft::cuda

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct CUstream_st;
+
+/// What training needs besides products. Each enqueues on `stream` and returns; throws
+/// `DeviceError` if a launch is refused. Matrices are row-major.
+namespace weft::cuda {
+
+/// Rows of bytes become rows of numbers: `x[r, p] = scale · from[r, p] + offsets[p]` for p <
+/// pixels, 1 for p = pixels, 0 behind it; x of [rows, width], width > pixels. Row r comes from row
+/// `order[r]` of `from`, or from row r where `order` is null. `offsets` may be null: 0.
+void normalise(CUstream_st* stream, float* x, std::size_t rows, std::size_t pixels,
+               std::size_t width, const std::uint8_t* from, const std::uint32_t* order, float scale,
+               const float* offsets);
+
+/// `to[r] = from[order[r]]`
+void gather_bytes(CUstream_st* stream, std::uint8_t* to, std::size_t rows, const std::uint8_t* from,
+                  const std::uint32_t* order);
+
+/// Softmax and cross-entropy of `rows` rows of logits z [rows, classes], with labels below
+/// `classes`: z becomes `(softmax(z) - onehot(label)) · scale` if `scale` is not 0, else it stays.
+/// score[0] gains the sum of the rows' losses, each rounded to 2^-26, and score[1] the number of
+/// rows whose first largest logit is the label's. The sums are exact below 2^27, so that they do
+/// not depend on the order in which they are added, and every run gives the same bits.
+void softmax_cross_entropy(CUstream_st* stream, float* z, std::size_t rows, std::size_t classes,
+                           const std::uint8_t* labels, float scale, double* score);
+
+}  // namespace weft::cuda
