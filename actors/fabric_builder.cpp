@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
+#include "actors/emulated/lane.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/trace.hpp"
 #include "topology/route.hpp"
@@ -42,9 +44,11 @@ const Hop& owner_of(const Machine& machine, const Route& route) {
 }
 
 // Peers reach each other without a stop in host memory over NVLink and its like, or under one
-// switch.
-bool is_direct(const Machine& machine, std::uint32_t from, std::uint32_t to, const Route& route) {
+// switch, unless the engine knows better.
+bool is_direct(const Machine& machine, std::uint32_t from, std::uint32_t to, const Route& route,
+               const Realisation& real) {
   if (!is_gpu_memory(machine, from) || !is_gpu_memory(machine, to)) return true;
+  if (real.are_peers) return real.are_peers(machine.memories[from].gpu, machine.memories[to].gpu);
   return route.route_class == RouteClass::Nvlink || route.route_class == RouteClass::SameSwitch;
 }
 
@@ -62,7 +66,7 @@ bool runs_ops(const Machine& machine, std::uint32_t memory) {
 }
 
 // All direct ways between memories, by index pair; no hops where there is none.
-std::vector<Route> direct_routes(const Machine& machine) {
+std::vector<Route> direct_routes(const Machine& machine, const Realisation& real) {
   const auto count = static_cast<std::uint32_t>(machine.memories.size());
   const RouteFinder finder(machine);
   std::vector<Route> routes(static_cast<std::size_t>(count) * count);
@@ -72,24 +76,58 @@ std::vector<Route> direct_routes(const Machine& machine) {
       Route route = finder.find(MemoryId{from}, MemoryId{to});
       if (route.route_class == RouteClass::None || route.route_class == RouteClass::Network)
         continue;
-      if (is_direct(machine, from, to, route)) routes[from * count + to] = std::move(route);
+      if (is_direct(machine, from, to, route, real)) routes[from * count + to] = std::move(route);
     }
   return routes;
 }
 
 }  // namespace
 
-void add_places(Fabric& fabric, const Machine& machine, const RuntimeOptions& options, Domain gpus,
-                const EmulatedOptions& emulated) {
-  for (std::uint32_t m = 0; m < machine.memories.size(); ++m) {
-    const Memory& memory = machine.memories[m];
-    const bool gpu = memory.kind == MemoryKind::Gpu;
-    std::size_t budget = memory.bytes ? memory.bytes : physical_memory();
-    if (gpu && emulated.memory_bytes) budget = emulated.memory_bytes;
-    if (!gpu) budget = options.host_memory_bytes ? options.host_memory_bytes : budget / 4 * 3;
-    fabric.memories.push_back(std::make_unique<MemoryPool>(to_string(MemoryId{m}), budget,
-                                                           host_backing(gpu && emulated.poison)));
-  }
+std::size_t host_budget(const Memory& memory, const RuntimeOptions& options) {
+  if (options.host_memory_bytes) return options.host_memory_bytes;
+  return (memory.bytes ? memory.bytes : physical_memory()) / 4 * 3;
+}
+
+Realisation emulated_realisation(const Machine& machine, const RuntimeOptions& options,
+                                 Domain domain, Wires& wires, Tracer* tracer) {
+  const EmulatedOptions& emulated = *options.emulated;
+  Realisation real;
+  real.domain = domain;
+  real.budget = [&](MemoryId id) {
+    const Memory& memory = machine.memories[id.value];
+    if (memory.kind != MemoryKind::Gpu) return host_budget(memory, options);
+    if (emulated.memory_bytes) return emulated.memory_bytes;
+    return memory.bytes ? memory.bytes : physical_memory();
+  };
+  real.backing = [&](MemoryId id) {
+    return host_backing(machine.memories[id.value].kind == MemoryKind::Gpu && emulated.poison);
+  };
+  real.copy_lane = [&wires, &emulated, tracer](LinkDirection& direction, const std::string& name,
+                                               const std::string& lane) {
+    EmulatedLane::Setup setup;
+    setup.name = name + " " + lane;
+    setup.device = name;
+    setup.options = &emulated;
+    setup.wires = &wires;
+    setup.tracer = tracer;
+    setup.track = tracer ? tracer->add_track(name, lane, TrackKind::Link) : 0;
+    setup.load = direction.load;
+    setup.on_copied = [&direction] { direction.mailbox.nudge(); };
+    return std::make_unique<EmulatedLane>(std::move(setup));
+  };
+  return real;
+}
+
+void add_places(Fabric& fabric, const Machine& machine, const RuntimeOptions& options,
+                const Realisation& real) {
+  for (std::uint32_t m = 0; m < machine.memories.size(); ++m)
+    fabric.memories.push_back(std::make_unique<MemoryPool>(
+        to_string(MemoryId{m}), real.budget(MemoryId{m}), real.backing(MemoryId{m})));
+  fabric.program_memory = std::make_unique<MemoryPool>(
+      "the program's memory", std::numeric_limits<std::size_t>::max(),
+      MemoryPool::Backing{.allocate = [](std::size_t) -> void* { return nullptr; },
+                          .free = [](void*, std::size_t) {},
+                          .poison = false});
   auto add = [&](DeviceKind kind, std::uint32_t number, Node node, std::uint32_t memory,
                  Domain domain) {
     auto place = std::make_unique<Place>();
@@ -107,15 +145,15 @@ void add_places(Fabric& fabric, const Machine& machine, const RuntimeOptions& op
     add(DeviceKind::Socket, s, SocketId{s},
         near.empty() ? host_memory_near(machine, 0) : near.front().value, Domain::Host);
   }
-  if (gpus == Domain::Host) return;
+  if (real.domain == Domain::Host) return;
   for (std::uint32_t g = 0; g < machine.gpus.size(); ++g)
-    add(DeviceKind::Gpu, g, GpuId{g}, machine.gpus[g].memory.value, gpus);
+    add(DeviceKind::Gpu, g, GpuId{g}, machine.gpus[g].memory.value, real.domain);
 }
 
 std::vector<std::unique_ptr<LinkActor>> add_links(Fabric& fabric, const Machine& machine,
-                                                  const EmulatedOptions& emulated, Wires& wires) {
+                                                  const Realisation& real) {
   std::set<std::uint32_t> used;
-  for (const Route& route : direct_routes(machine))
+  for (const Route& route : direct_routes(machine, real))
     if (!route.hops.empty()) used.insert(owner_of(machine, route).link.value);
 
   for (const Link& link : machine.links)
@@ -130,37 +168,27 @@ std::vector<std::unique_ptr<LinkActor>> add_links(Fabric& fabric, const Machine&
     actors[l] = std::make_unique<LinkActor>(fabric.link_admissions.back().get());
     for (std::uint32_t d = 0; d < 2; ++d) {
       const Node to = d == 0 ? machine.links[l].b : machine.links[l].a;
-      const std::string name = "link" + std::to_string(l);
-      const std::string lane = "to " + to_string(to);
       LinkDirection& direction = actors[l]->direction(d);
       direction.load = fabric.loads[l * 2 + d].get();
-      EmulatedLane::Setup setup;
-      setup.name = name + " " + lane;
-      setup.device = name;
-      setup.options = &emulated;
-      setup.wires = &wires;
-      setup.tracer = fabric.tracer;
-      setup.track = fabric.tracer ? fabric.tracer->add_track(name, lane, TrackKind::Link) : 0;
-      setup.load = direction.load;
-      setup.on_copied = [&direction] { direction.mailbox.nudge(); };
-      direction.lane = std::make_unique<EmulatedLane>(std::move(setup));
+      direction.lane =
+          real.copy_lane(direction, "link" + std::to_string(l), "to " + to_string(to));
     }
   }
   return actors;
 }
 
-void add_paths(Fabric& fabric, const Machine& machine,
+void add_paths(Fabric& fabric, const Machine& machine, const Realisation& real,
                const std::vector<std::unique_ptr<LinkActor>>& links) {
   const auto count = static_cast<std::uint32_t>(machine.memories.size());
-  const std::vector<Route> routes = direct_routes(machine);
+  const std::vector<Route> routes = direct_routes(machine, real);
   auto segment = [&](std::uint32_t from, std::uint32_t to) {
     const Route& route = routes[from * count + to];
     const Hop& owner = owner_of(machine, route);
     const std::uint32_t direction = owner.forward ? 0 : 1;
     Segment made;
     made.owner = &links[owner.link.value]->direction(direction).mailbox;
-    made.domain = is_gpu_memory(machine, from) || is_gpu_memory(machine, to) ? Domain::Emulated
-                                                                             : Domain::Host;
+    made.domain =
+        is_gpu_memory(machine, from) || is_gpu_memory(machine, to) ? real.domain : Domain::Host;
     made.from = from;
     made.to = to;
     made.load = fabric.loads[hop_number(owner)].get();
@@ -204,39 +232,64 @@ std::vector<double> wire_rates(const Machine& machine, const EmulatedOptions& em
   return rates;
 }
 
-Machine with_emulated_gpus(Machine machine, std::uint32_t count) {
-  if (!machine.gpus.empty()) {
-    // Keep what is not a GPU, its memory or a link to one; memories keep their order.
-    std::vector<std::uint32_t> new_index(machine.memories.size());
-    std::vector<Memory> memories;
-    for (std::uint32_t m = 0; m < machine.memories.size(); ++m) {
-      new_index[m] = static_cast<std::uint32_t>(memories.size());
-      if (!is_gpu_memory(machine, m)) memories.push_back(machine.memories[m]);
-    }
-    auto is_gone = [&](const Node& node) {
-      return node.kind == NodeKind::Gpu ||
-             (node.kind == NodeKind::Memory && is_gpu_memory(machine, node.index));
-    };
-    std::erase_if(machine.links,
-                  [&](const Link& link) { return is_gone(link.a) || is_gone(link.b); });
-    auto renumber = [&](MemoryId& id) {
-      if (id.is_valid()) id.value = new_index[id.value];
-    };
-    for (Link& link : machine.links)
-      for (Node* node : {&link.a, &link.b})
-        if (node->kind == NodeKind::Memory) node->index = new_index[node->index];
-    for (Socket& socket : machine.sockets) {
-      std::erase_if(socket.memories, [&](MemoryId id) { return is_gone(Node(id)); });
-      for (MemoryId& id : socket.memories) renumber(id);
-    }
-    for (Hub& hub : machine.hubs)
-      for (MemoryId& id : hub.near) renumber(id);
-    for (Nic& nic : machine.nics)
-      for (MemoryId& id : nic.near) renumber(id);
-    for (Disk& disk : machine.disks) renumber(disk.memory);
-    machine.memories = std::move(memories);
-    machine.gpus.clear();
+Machine keep_gpus(Machine machine, const std::function<bool(GpuId)>& is_wanted) {
+  std::vector<GpuId> new_gpu(machine.gpus.size());  // invalid: gone
+  std::vector<Gpu> gpus;
+  for (std::uint32_t g = 0; g < machine.gpus.size(); ++g) {
+    if (!is_wanted(GpuId{g})) continue;
+    new_gpu[g].value = static_cast<std::uint32_t>(gpus.size());
+    gpus.push_back(machine.gpus[g]);
   }
+  if (gpus.size() == machine.gpus.size()) return machine;
+  auto is_gone_memory = [&](std::uint32_t m) {
+    return is_gpu_memory(machine, m) && !new_gpu[machine.memories[m].gpu.value].is_valid();
+  };
+  auto is_gone = [&](const Node& node) {
+    return (node.kind == NodeKind::Gpu && !new_gpu[node.index].is_valid()) ||
+           (node.kind == NodeKind::Memory && is_gone_memory(node.index));
+  };
+  std::vector<std::uint32_t> new_memory(machine.memories.size());
+  std::vector<Memory> memories;
+  for (std::uint32_t m = 0; m < machine.memories.size(); ++m) {
+    new_memory[m] = static_cast<std::uint32_t>(memories.size());
+    if (!is_gone_memory(m)) memories.push_back(machine.memories[m]);
+  }
+  std::erase_if(machine.links,
+                [&](const Link& link) { return is_gone(link.a) || is_gone(link.b); });
+  auto renumber = [&](MemoryId& id) {
+    if (id.is_valid()) id.value = new_memory[id.value];
+  };
+  for (Link& link : machine.links)
+    for (Node* node : {&link.a, &link.b}) {
+      if (node->kind == NodeKind::Memory) node->index = new_memory[node->index];
+      if (node->kind == NodeKind::Gpu) node->index = new_gpu[node->index].value;
+    }
+  for (Socket& socket : machine.sockets) {
+    std::erase_if(socket.memories, [&](MemoryId id) { return is_gone(Node(id)); });
+    for (MemoryId& id : socket.memories) renumber(id);
+  }
+  for (Hub& hub : machine.hubs)
+    for (MemoryId& id : hub.near) renumber(id);
+  for (Nic& nic : machine.nics)
+    for (MemoryId& id : nic.near) renumber(id);
+  for (Disk& disk : machine.disks) renumber(disk.memory);
+  for (Memory& memory : memories)
+    if (memory.gpu.is_valid()) memory.gpu = new_gpu[memory.gpu.value];
+  for (Gpu& gpu : gpus) {
+    renumber(gpu.memory);
+    for (MemoryId& id : gpu.near) renumber(id);
+    std::vector<GpuId> shares;
+    for (GpuId other : gpu.shares_with)
+      if (new_gpu[other.value].is_valid()) shares.push_back(new_gpu[other.value]);
+    gpu.shares_with = std::move(shares);
+  }
+  machine.memories = std::move(memories);
+  machine.gpus = std::move(gpus);
+  return machine;
+}
+
+Machine with_emulated_gpus(Machine machine, std::uint32_t count) {
+  machine = keep_gpus(std::move(machine), [](GpuId) { return false; });
   const auto sockets = static_cast<std::uint32_t>(machine.sockets.size());
   for (std::uint32_t g = 0; g < count; ++g) {
     const SocketId socket{g * sockets / std::max(count, 1u)};

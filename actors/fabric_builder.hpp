@@ -1,30 +1,57 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "actors/emulated/wires.hpp"
 #include "actors/link_actor.hpp"
 #include "actors/runtime.hpp"
+#include "framework/memory_pool.hpp"
 
 namespace weft {
 
+/// How the engine of a runtime's GPUs makes memories and links real.
+struct Realisation {
+  Domain domain = Domain::Host;  ///< of GPUs and of copies that begin or end at one
+  /// The memory with this index: bytes it may hold, and where they come from.
+  std::function<std::size_t(MemoryId)> budget;
+  std::function<MemoryPool::Backing(MemoryId)> backing;
+  /// The lane of a link's direction; `name` is the link's, `lane` says where it leads.
+  std::function<std::unique_ptr<CopyLane>(LinkDirection&, const std::string& name,
+                                          const std::string& lane)>
+      copy_lane;
+  /// Whether copies between two GPUs' memories need no stop; null: as the topology says.
+  std::function<bool(GpuId, GpuId)> are_peers;
+};
+
+/// Emulated GPUs and links, and host memory as the system gives it. Borrows everything.
+Realisation emulated_realisation(const Machine& machine, const RuntimeOptions& options,
+                                 Domain domain, Wires& wires, Tracer* tracer);
+
+/// What a host memory may hold by the options.
+std::size_t host_budget(const Memory& memory, const RuntimeOptions& options);
+
 /// Places and memories of `machine`, without actors: what each device is called, where its kernels
 /// find their data, how much each memory may hold.
-void add_places(Fabric& fabric, const Machine& machine, const RuntimeOptions& options, Domain gpus,
-                const EmulatedOptions& emulated);
+void add_places(Fabric& fabric, const Machine& machine, const RuntimeOptions& options,
+                const Realisation& real);
 
 /// A link's actor, with lanes for both directions, for each link that moves data between memories.
 std::vector<std::unique_ptr<LinkActor>> add_links(Fabric& fabric, const Machine& machine,
-                                                  const EmulatedOptions& emulated, Wires& wires);
+                                                  const Realisation& real);
 
 /// The ways between all pairs of memories, by the machine's routes. Where no direct way leads,
 /// through a host memory. `links` as `add_links` returned them (null where a link has no actor).
-void add_paths(Fabric& fabric, const Machine& machine,
+void add_paths(Fabric& fabric, const Machine& machine, const Realisation& real,
                const std::vector<std::unique_ptr<LinkActor>>& links);
 
 /// The rate of each link direction that emulation keeps to; see `EmulatedOptions`.
 std::vector<double> wire_rates(const Machine& machine, const EmulatedOptions& emulated);
+
+/// `machine` without the GPUs that `is_wanted` says no to, their memories and their links.
+Machine keep_gpus(Machine machine, const std::function<bool(GpuId)>& is_wanted);
 
 /// `machine` with `count` more GPUs, spread over its sockets, each behind a PCIe link; emulated
 /// ones have no PCI address. What hardware GPUs it has are taken out: they are not the ones that

@@ -24,11 +24,11 @@ constexpr auto kPolite = std::chrono::microseconds(4);
 
 constexpr unsigned kPauses = 4;
 
-void pin(int cpu) {
-  if (cpu < 0) return;
+void pin(const std::vector<int>& cpus) {
+  if (cpus.empty()) return;
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(static_cast<unsigned>(cpu), &set);
+  for (int cpu : cpus) CPU_SET(static_cast<unsigned>(cpu), &set);
   pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
@@ -43,7 +43,7 @@ class PinnedCafActor final : public caf::blocking_actor {
 
   void act() override {
     pthread_setname_np(pthread_self(), options_.name.substr(0, 15).c_str());
-    pin(options_.cpu);
+    pin(options_.cpus);
     thread_must_not_wait() = options_.must_not_wait;
     for (Body* body : bodies_) body->thread_begins();
     while (run_until_idle()) park();

@@ -48,7 +48,7 @@ class ActorMailbox final : public Mailbox {
 /// Where an actor's thread runs and how long it spins.
 struct PinnedActorOptions {
   std::string name;
-  int cpu = -1;               ///< OS index to pin to; -1: nowhere in particular
+  std::vector<int> cpus;      ///< OS indices of where it may run; empty: anywhere
   bool must_not_wait = true;  ///< submissions and waits on this thread never block
 };
 

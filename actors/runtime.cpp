@@ -153,7 +153,7 @@ std::string Runtime::wait_for_graph() const {
 void Runtime::lose(const Device& device) {
   if (device.place().domain != Domain::Emulated)
     throw DeviceError("lose(" + device.name() + "): only emulated GPUs can be lost on purpose");
-  parts_->engines[device.place().number]->lose();
+  static_cast<EmulatedEngine&>(*parts_->engines[device.place().number]).lose();
 }
 
 caf::actor_system& Runtime::system() const {

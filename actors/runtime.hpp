@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/emulated/options.hpp"
+#include "framework/cuda.hpp"
 #include "framework/device.hpp"
 #include "topology/machine.hpp"
 
@@ -31,13 +32,17 @@ enum class GpuMode : std::uint8_t {
 
 /// What a runtime is made of. Unset values come from the environment: `WEFT_MACHINE`, `WEFT_GPUS`
 /// (`auto`, `cuda`, `emulated:N`, `none`), `WEFT_EMULATED`, `WEFT_SERIAL`, `WEFT_WATCHDOG`
-/// (seconds).
+/// (seconds), `WEFT_PRECISION` (`fp32`, `tf32`, `bf16`), `WEFT_P2P` (0 or 1).
 struct RuntimeOptions {
   std::optional<Machine> machine;  ///< default: `WEFT_MACHINE` as a description, else this machine
   std::optional<GpuMode> gpus;
   std::uint32_t emulated_gpus = 0;  ///< 0: as many as the machine has, else 2
   std::optional<EmulatedOptions> emulated;
   std::optional<bool> serial;
+  std::optional<Precision> precision;  ///< of fp32 matrix products on CUDA devices; default fp32
+  std::optional<bool> p2p;  ///< copies between GPUs directly where they can; default true
+  std::uint32_t cuda_lanes = 4;       ///< in-order lanes of a CUDA device
+  std::uint32_t staging_threads = 0;  ///< for pageable memory; 0: by the number of processors
   bool trace = false;                 ///< record what happens
   bool pin = true;                    ///< pin a socket's lanes to its cores
   std::int64_t admission = 16'384;    ///< ops a device takes in ahead of execution

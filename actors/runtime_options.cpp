@@ -40,6 +40,24 @@ void parse_gpus(const std::string& text, RuntimeOptions& options) {
   }
 }
 
+Precision parse_precision(const std::string& text) {
+  for (Precision precision : {Precision::Fp32, Precision::Tf32, Precision::Bf16})
+    if (text == to_string(precision)) return precision;
+  throw DeviceError("precision \"" + text + "\": wanted fp32, tf32 or bf16");
+}
+
+const char* to_string(Precision precision) {
+  switch (precision) {
+    case Precision::Fp32:
+      return "fp32";
+    case Precision::Tf32:
+      return "tf32";
+    case Precision::Bf16:
+      return "bf16";
+  }
+  return "?";
+}
+
 RuntimeOptions with_environment(RuntimeOptions options) {
   if (!options.gpus) {
     options.gpus = GpuMode::Auto;
@@ -48,6 +66,8 @@ RuntimeOptions with_environment(RuntimeOptions options) {
   if (!options.emulated)
     options.emulated = parse_emulated_options(variable("WEFT_EMULATED").value_or(""));
   if (!options.serial) options.serial = variable("WEFT_SERIAL").value_or("0") != "0";
+  if (!options.precision) options.precision = parse_precision(variable("WEFT_PRECISION").value_or("fp32"));
+  if (!options.p2p) options.p2p = variable("WEFT_P2P").value_or("1") != "0";
   if (!options.watchdog) {
     double seconds = 30;
     if (const auto text = variable("WEFT_WATCHDOG")) {
@@ -59,7 +79,7 @@ RuntimeOptions with_environment(RuntimeOptions options) {
   }
   if (!options.machine) {
     const auto text = variable("WEFT_MACHINE");
-    options.machine = text ? parse_machine(*text) : discover();
+    if (text) options.machine = parse_machine(*text);
   }
   return options;
 }

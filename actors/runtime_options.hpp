@@ -13,4 +13,8 @@ RuntimeOptions with_environment(RuntimeOptions options);
 /// Reads `auto`, `cuda`, `none`, `emulated`, `emulated:N` into `options`. Throws `DeviceError`.
 void parse_gpus(const std::string& text, RuntimeOptions& options);
 
+/// `fp32`, `tf32` or `bf16`. Throws `DeviceError`.
+Precision parse_precision(const std::string& text);
+const char* to_string(Precision precision);
+
 }  // namespace weft

@@ -10,9 +10,16 @@
 #include "actors/future_actor.hpp"
 #include "actors/messages.hpp"
 #include "actors/runtime_options.hpp"
+#include "topology/discover.hpp"
 #include "actors/watchdog.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/wait_graph.hpp"
+
+#if WEFT_HAVE_CUDA
+#include "actors/cuda/backend.hpp"
+#include "actors/cuda/gpu_facts.hpp"
+#include "topology/gpu_facts.hpp"
+#endif
 
 namespace weft {
 namespace {
@@ -38,6 +45,19 @@ std::vector<int> cpus_of(const Socket& socket, bool pin) {
   return cpus;
 }
 
+// Where a thread that serves `gpu` should run: next to it, on any core there.
+std::vector<int> cpus_near(const Machine& machine, GpuId gpu, bool pin) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  std::vector<int> cpus;
+  if (!pin) return cpus;
+  for (MemoryId near : machine.gpus[gpu.value].near)
+    for (std::uint32_t cpu : machine.memories[near.value].cpus)
+      if (cpu < CPU_SETSIZE && CPU_ISSET(cpu, &allowed)) cpus.push_back(static_cast<int>(cpu));
+  return cpus;
+}
+
 }  // namespace
 
 Runtime::Parts::Parts(RuntimeOptions given) : options(with_environment(std::move(given))) {
@@ -48,17 +68,20 @@ Runtime::Parts::Parts(RuntimeOptions given) : options(with_environment(std::move
   fabric->runtime_number = next_runtime_number();
   fabric->tracer = tracer.get();
   fabric->serial = *options.serial;
-  add_places(*fabric, machine, options, gpu_domain, *options.emulated);
+  make_real();
+  add_places(*fabric, machine, options, real);
   start();
 }
 
 void Runtime::Parts::choose_machine() {
-  machine = std::move(*options.machine);
+  machine = options.machine ? std::move(*options.machine) : discover();
   if (machine.sockets.empty())
     throw DeviceError("the machine " + machine.source + " has no socket this process may use");
   if (options.gpus == GpuMode::None) return;
-  if (options.gpus == GpuMode::Cuda)
-    throw DeviceError("gpus cuda: this weft was built without the CUDA engine");
+  if (options.gpus != GpuMode::Emulated && choose_cuda()) {
+    gpu_domain = Domain::Cuda;
+    return;
+  }
   gpu_domain = Domain::Emulated;
   const std::uint32_t there = static_cast<std::uint32_t>(machine.gpus.size());
   const bool live = machine.source == "live";
@@ -66,6 +89,80 @@ void Runtime::Parts::choose_machine() {
       options.emulated_gpus ? options.emulated_gpus : (live || there == 0 ? 2 : there);
   if (live || wanted != there) machine = with_emulated_gpus(std::move(machine), wanted);
 }
+
+#if WEFT_HAVE_CUDA
+
+bool Runtime::Parts::choose_cuda() {
+  const bool must = options.gpus == GpuMode::Cuda;
+  if (machine.source != "live") {
+    if (must)
+      throw DeviceError("gpus cuda: the machine is described (" + machine.source +
+                        "), and CUDA drives this one's GPUs only");
+    return false;
+  }
+  const GpuFacts facts = cuda::read_gpu_facts();
+  Machine with_facts = with_gpu_facts(machine, facts);
+  const std::vector<int> ordinals = weft::cuda_ordinals(with_facts, facts);
+  for (int ordinal : ordinals)
+    if (ordinal >= 0) cuda_ordinals.push_back(ordinal);
+  if (cuda_ordinals.empty()) {
+    const std::string why =
+        facts.cuda_problem.empty() ? "CUDA shows no device" : facts.cuda_problem;
+    if (must) throw DeviceError("gpus cuda: " + why + "; see weft doctor");
+    if (!machine.gpus.empty()) spdlog::info("GPUs are emulated: {}; see weft doctor", why);
+    return false;
+  }
+  machine = keep_gpus(std::move(with_facts), [&](GpuId gpu) { return ordinals[gpu.value] >= 0; });
+  return true;
+}
+
+void Runtime::Parts::make_real() {
+  wires = std::make_unique<Wires>(wire_rates(machine, *options.emulated));
+  if (gpu_domain != Domain::Cuda) {
+    real = emulated_realisation(machine, options, gpu_domain, *wires, tracer.get());
+    return;
+  }
+  cuda::Backend::Options given;
+  given.peers = *options.p2p;
+  given.lanes = options.cuda_lanes;
+  given.staging_threads = options.staging_threads;
+  given.precision = *options.precision;
+  cuda_backend = std::make_shared<cuda::Backend>(machine, cuda_ordinals, given, tracer.get());
+  cuda::Backend& backend = *cuda_backend;
+  real.domain = Domain::Cuda;
+  real.budget = [this, &backend](MemoryId id) {
+    const Memory& memory = machine.memories[id.value];
+    return memory.kind == MemoryKind::Gpu ? backend.budget(memory.gpu)
+                                          : host_budget(memory, options);
+  };
+  real.backing = [this, &backend](MemoryId id) {
+    const Memory& memory = machine.memories[id.value];
+    return memory.kind == MemoryKind::Gpu
+               ? backend.device_backing(memory.gpu)
+               : backend.host_backing(static_cast<int>(memory.os_index));
+  };
+  real.copy_lane = [this, &backend](LinkDirection& direction, const std::string& name,
+                                    const std::string& lane) {
+    const std::uint32_t track = tracer ? tracer->add_track(name, lane, TrackKind::Link) : 0;
+    return backend.make_copy_lane(*fabric, direction, track);
+  };
+  real.are_peers = [&backend](GpuId a, GpuId b) { return backend.are_peers(a, b); };
+}
+
+#else
+
+bool Runtime::Parts::choose_cuda() {
+  if (options.gpus == GpuMode::Cuda)
+    throw DeviceError("gpus cuda: this weft was built without the CUDA engine");
+  return false;
+}
+
+void Runtime::Parts::make_real() {
+  wires = std::make_unique<Wires>(wire_rates(machine, *options.emulated));
+  real = emulated_realisation(machine, options, gpu_domain, *wires, tracer.get());
+}
+
+#endif
 
 void Runtime::Parts::make_system() {
   system = options.system;
@@ -78,9 +175,9 @@ void Runtime::Parts::make_system() {
 }
 
 void Runtime::Parts::run_on_thread(std::vector<Body*> bodies, std::vector<ActorMailbox*> mailboxes,
-                                   const std::string& name, int cpu) {
-  threads.push_back(std::make_unique<PinnedActor>(*system, std::move(bodies),
-                                                  PinnedActorOptions{name, cpu, true}));
+                                   const std::string& name, std::vector<int> cpus) {
+  threads.push_back(std::make_unique<PinnedActor>(
+      *system, std::move(bodies), PinnedActorOptions{name, std::move(cpus), true}));
   PinnedActor* thread = threads.back().get();
   for (ActorMailbox* mailbox : mailboxes) mailbox->set_waker([thread] { thread->wake(); });
 }
@@ -92,59 +189,83 @@ void Runtime::Parts::start() {
     teams.push_back(
         std::make_unique<SocketTeam>(place, *fabric, static_cast<std::uint32_t>(cpus.size())));
     auto& lanes = teams.back()->lanes();
-    for (std::size_t i = 0; i < lanes.size(); ++i)
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      std::vector<int> core;
+      if (cpus[i] >= 0) core.push_back(cpus[i]);
       run_on_thread({lanes[i].get()}, {&lanes[i]->mailbox()}, place.name + "." + std::to_string(i),
-                    cpus[i]);
+                    core);
+    }
   }
-  wires = std::make_unique<Wires>(wire_rates(machine, *options.emulated));
-  links = add_links(*fabric, machine, *options.emulated, *wires);
-  add_paths(*fabric, machine, links);
+  links = add_links(*fabric, machine, real);
+  add_paths(*fabric, machine, real, links);
+  start_gpus();
+  start_links();
+  fabric->link_admissions.push_back(std::make_unique<Admission>(options.admission));
+  collectives = std::make_unique<CollectiveActor>(*fabric, fabric->link_admissions.back().get());
+  run_on_thread({collectives.get()}, {&collectives->mailbox()}, "collectives", {});
+  future_actor = spawn_future_actor(*system);
+  if (options.watchdog->count() > 0) start_watchdog();
+}
 
-  // A GPU and the links that end at it share a thread; other links share one of their own.
-  std::vector<bool> placed(links.size());
-  auto take_links = [&](auto&& wanted, std::vector<Body*>& bodies,
-                        std::vector<ActorMailbox*>& mailboxes) {
-    for (std::size_t l = 0; l < links.size(); ++l) {
-      if (!links[l] || placed[l] || !wanted(machine.links[l])) continue;
-      placed[l] = true;
-      bodies.push_back(links[l].get());
-      for (std::size_t d = 0; d < 2; ++d) mailboxes.push_back(&links[l]->direction(d).mailbox);
-    }
-  };
-  if (gpu_domain == Domain::Emulated) {
-    for (std::uint32_t g = 0; g < machine.gpus.size(); ++g) {
-      Place& place = *fabric->places[machine.sockets.size() + g];
-      engines.push_back(
-          std::make_unique<EmulatedEngine>(place.name, *options.emulated, tracer.get()));
-      EmulatedEngine& engine = *engines.back();
-      gpus.push_back(std::make_unique<GpuActor>(place, engine));
-      std::vector<Body*> bodies{gpus.back().get()};
-      std::vector<ActorMailbox*> mailboxes{&gpus.back()->mailbox()};
-      const Node node = GpuId{g};
-      take_links([&](const Link& link) { return link.a == node || link.b == node; }, bodies,
-                 mailboxes);
-      run_on_thread(bodies, mailboxes, place.name, -1);
-      for (std::uint32_t lane = 0; lane < engine.lanes(); ++lane)
-        run_on_thread({&engine.lane(lane)}, {&engine.lane(lane).mailbox()},
-                      place.name + ".lane" + std::to_string(lane), -1);
-    }
+void Runtime::Parts::take_links(const std::function<bool(const Link&)>& wanted, Actors& actors) {
+  placed_links.resize(links.size());
+  for (std::size_t l = 0; l < links.size(); ++l) {
+    if (!links[l] || placed_links[l] || !wanted(machine.links[l])) continue;
+    placed_links[l] = true;
+    actors.first.push_back(links[l].get());
+    for (std::size_t d = 0; d < 2; ++d) actors.second.push_back(&links[l]->direction(d).mailbox);
   }
-  std::vector<Body*> bodies;
-  std::vector<ActorMailbox*> mailboxes;
-  take_links([](const Link&) { return true; }, bodies, mailboxes);
-  if (!bodies.empty()) run_on_thread(bodies, mailboxes, "links", -1);
+}
+
+// A GPU and the links that end at it share a thread, near the GPU.
+void Runtime::Parts::start_gpus() {
+  if (gpu_domain == Domain::Host) return;
+  for (std::uint32_t g = 0; g < machine.gpus.size(); ++g) {
+    Place& place = *fabric->places[machine.sockets.size() + g];
+    EmulatedEngine* emulated = nullptr;
+#if WEFT_HAVE_CUDA
+    if (cuda_backend) engines.push_back(cuda_backend->make_engine(GpuId{g}));
+#endif
+    if (gpu_domain == Domain::Emulated) {
+      auto made = std::make_unique<EmulatedEngine>(place.name, *options.emulated, tracer.get());
+      emulated = made.get();
+      engines.push_back(std::move(made));
+    }
+    gpus.push_back(std::make_unique<GpuActor>(place, *engines.back()));
+    Actors actors{{gpus.back().get()}, {&gpus.back()->mailbox()}};
+    const Node node = GpuId{g};
+    take_links([&](const Link& link) { return link.a == node || link.b == node; }, actors);
+    run_on_thread(actors.first, actors.second, place.name,
+                  emulated ? std::vector<int>() : cpus_near(machine, GpuId{g}, options.pin));
+    if (!emulated) continue;
+    for (std::uint32_t lane = 0; lane < emulated->lanes(); ++lane)
+      run_on_thread({&emulated->lane(lane)}, {&emulated->lane(lane).mailbox()},
+                    place.name + ".lane" + std::to_string(lane), {});
+  }
+}
+
+// Links that end at no GPU share one thread; what copies without a device to do it has its own.
+void Runtime::Parts::start_links() {
+  Actors actors;
+  take_links([](const Link&) { return true; }, actors);
+  if (!actors.first.empty()) run_on_thread(actors.first, actors.second, "links", {});
+#if WEFT_HAVE_CUDA
+  if (cuda_backend) {
+    for (const auto& worker : cuda_backend->workers())
+      run_on_thread({worker.body}, {worker.mailbox}, "staging", {});
+    return;
+  }
+#endif
   for (std::size_t l = 0; l < links.size(); ++l) {
     if (!links[l]) continue;
     for (std::size_t d = 0; d < 2; ++d) {
-      EmulatedLane& lane = *links[l]->direction(d).lane;
-      run_on_thread({&lane}, {&lane.mailbox()}, "link" + std::to_string(l) + (d ? "<" : ">"), -1);
+      auto& lane = static_cast<EmulatedLane&>(*links[l]->direction(d).lane);
+      run_on_thread({&lane}, {&lane.mailbox()}, "link" + std::to_string(l) + (d ? "<" : ">"), {});
     }
   }
-  fabric->link_admissions.push_back(std::make_unique<Admission>(options.admission));
-  collectives = std::make_unique<CollectiveActor>(*fabric, fabric->link_admissions.back().get());
-  run_on_thread({collectives.get()}, {&collectives->mailbox()}, "collectives", -1);
-  future_actor = spawn_future_actor(*system);
-  if (options.watchdog->count() == 0) return;
+}
+
+void Runtime::Parts::start_watchdog() {
   watched->fabric = fabric;
   // Under the lock, so that the actors are there as long as it looks at their ops.
   auto ask = [watched = watched](auto question) {

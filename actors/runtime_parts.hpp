@@ -8,6 +8,7 @@
 #include "actors/collective_actor.hpp"
 #include "actors/emulated/engine.hpp"
 #include "actors/emulated/wires.hpp"
+#include "actors/fabric_builder.hpp"
 #include "actors/gpu_actor.hpp"
 #include "actors/link_actor.hpp"
 #include "actors/pinned_actor.hpp"
@@ -16,6 +17,10 @@
 #include "framework/trace.hpp"
 
 namespace weft {
+
+namespace cuda {
+class Backend;
+}
 
 /// Everything a runtime owns, in the order in which it must go.
 struct Runtime::Parts {
@@ -30,11 +35,16 @@ struct Runtime::Parts {
   std::unique_ptr<Tracer> tracer;
   Fabric* fabric = nullptr;  // one reference; tensors hold the others
   Domain gpu_domain = Domain::Host;
+  std::vector<int> cuda_ordinals;               // by GPU, if CUDA drives them
+  // Null: emulated. Shared by nobody: the type is incomplete where weft is built without CUDA.
+  std::shared_ptr<cuda::Backend> cuda_backend;
   std::unique_ptr<Wires> wires;
+  Realisation real;
   std::vector<std::unique_ptr<SocketTeam>> teams;
-  std::vector<std::unique_ptr<EmulatedEngine>> engines;
+  std::vector<std::unique_ptr<Engine>> engines;
   std::vector<std::unique_ptr<GpuActor>> gpus;
   std::vector<std::unique_ptr<LinkActor>> links;  // null where a link has no actor
+  std::vector<bool> placed_links;                 // those that have a thread
   std::unique_ptr<CollectiveActor> collectives;
   std::vector<std::unique_ptr<PinnedActor>> threads;
   caf::actor future_actor, watchdog;
@@ -48,10 +58,19 @@ struct Runtime::Parts {
 
  private:
   void choose_machine();
+  // Whether CUDA drives GPUs of the live machine; if so, `machine` has just these. Throws
+  // `DeviceError` if it must and cannot.
+  bool choose_cuda();
+  void make_real();
+  void start_gpus();
+  void start_links();
+  void start_watchdog();
+  using Actors = std::pair<std::vector<Body*>, std::vector<ActorMailbox*>>;
+  void take_links(const std::function<bool(const Link&)>& wanted, Actors& actors);
   void make_system();
   void start();
   void run_on_thread(std::vector<Body*> bodies, std::vector<ActorMailbox*> mailboxes,
-                     const std::string& name, int cpu);
+                     const std::string& name, std::vector<int> cpus);
 };
 
 }  // namespace weft
