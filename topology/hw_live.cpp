@@ -245,7 +245,7 @@ std::string unused_reason(const Gpu& gpu) {
     return "weft has no engine for " + who + " GPUs";
   }
   if (!std::ifstream("/proc/driver/nvidia/version")) return "no NVIDIA driver is loaded";
-#ifdef WEFT_HAS_CUDA
+#ifdef WEFT_HAVE_CUDA
   return {};
 #else
   return "this build of weft has no CUDA engine";
