@@ -47,6 +47,7 @@ struct RuntimeOptions {
   bool pin = true;                    ///< pin a socket's lanes to its cores
   std::int64_t admission = 16'384;    ///< ops a device takes in ahead of execution
   std::size_t host_memory_bytes = 0;  ///< budget of each host memory; 0: 3/4 of what it has
+  std::size_t gpu_memory_bytes = 0;   ///< budget of each CUDA device's memory; 0: what is free
   std::optional<std::chrono::nanoseconds>
       watchdog;                         ///< silence before it speaks; default 30 s, 0: never
   caf::actor_system* system = nullptr;  ///< the program's own; null: the runtime makes one

@@ -132,8 +132,8 @@ void Runtime::Parts::make_real() {
   real.domain = Domain::Cuda;
   real.budget = [this, &backend](MemoryId id) {
     const Memory& memory = machine.memories[id.value];
-    return memory.kind == MemoryKind::Gpu ? backend.budget(memory.gpu)
-                                          : host_budget(memory, options);
+    if (memory.kind != MemoryKind::Gpu) return host_budget(memory, options);
+    return options.gpu_memory_bytes ? options.gpu_memory_bytes : backend.budget(memory.gpu);
   };
   real.backing = [this, &backend](MemoryId id) {
     const Memory& memory = machine.memories[id.value];

@@ -107,6 +107,21 @@ class Device {
         TensorHandle(make_tensor_state(*fabric_, shape, sizeof(T), element_type_of<T>())));
   }
 
+  /// A tensor in this device's memory, filled by a copy from the program's own memory, which must
+  /// live and stay as it is until `tensor.future()` has settled. Returns at once. Throws
+  /// `UsageError` if the count is not the shape's.
+  template <class T>
+  [[nodiscard]] Tensor<T> from_host(std::span<const T> values, const Shape& shape) const {
+    return Tensor<T>(copy_from_program(*fabric_, *place_, std::as_bytes(values), shape, sizeof(T),
+                                       element_type_of<T>()));
+  }
+  template <class T>
+  [[nodiscard]] Tensor<T> from_host(const std::vector<T>& values, const Shape& shape) const {
+    return from_host(std::span<const T>(values), shape);
+  }
+  template <class T>
+  Tensor<T> from_host(std::vector<T>&&, const Shape&) const = delete;  // it would be gone at once
+
   /// `a · b` for a of [m, k] and b of [k, n]. Throws `UsageError` for shapes that do not fit.
   [[nodiscard]] Tensor<float> matmul(const Tensor<float>& a, const Tensor<float>& b) const;
   [[nodiscard]] Tensor<double> matmul(const Tensor<double>& a, const Tensor<double>& b) const;

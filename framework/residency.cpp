@@ -177,10 +177,14 @@ namespace {
 // One chunk over one segment, sent to the link's actor. The caller gets a reference.
 Op* send_chunk(Fabric& fabric, TensorState& tensor, const Segment& segment, Replica* from,
                Replica* to, const CopyRange& range, const DependencySet& needs) {
-  Op* copy = make_op(copy_code().get(), needs.size(), 2, count_waits(needs, segment.domain),
+  // The program's own memory may be pageable: no device can wait for such a copy, or start it.
+  const MemoryPool* program = fabric.program_memory.get();
+  const bool is_staged = from->pool == program || to->pool == program;
+  const Domain domain = is_staged ? Domain::Host : segment.domain;
+  Op* copy = make_op(copy_code().get(), needs.size(), 2, count_waits(needs, domain),
                      sizeof(CopyRange));
   copy->owner = segment.owner;
-  copy->domain = segment.domain;
+  copy->domain = domain;
   copy->args()[0] = ArgSlot(from, Access::In);
   copy->args()[1] = ArgSlot(to, Access::Out);
   *static_cast<CopyRange*>(copy->scalars()) = range;

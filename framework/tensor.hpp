@@ -47,6 +47,12 @@ class TensorHandle {
 
 /// Implementation of `Tensor::to_host`.
 TensorHandle copy_to_host(TensorState* source, Future& copied);
+/// Implementation of `Tensor::copy_to`.
+Future copy_to_program(TensorState* source, std::span<std::byte> into);
+/// Implementation of `Device::from_host`.
+TensorHandle copy_from_program(Fabric& fabric, Place& place, std::span<const std::byte> from,
+                               const Shape& shape, std::uint32_t element_bytes,
+                               std::uint32_t element_type);
 /// The future of the last write; empty if there is none.
 Future last_write(TensorState* tensor);
 
@@ -106,6 +112,13 @@ class Tensor {
     Future copied;
     TensorHandle target = copy_to_host(handle_.state(), copied);
     return HostArray<T>(std::move(target), std::move(copied));
+  }
+
+  /// Its value as of now in program order, copied into the program's own memory, which must live
+  /// until the future has settled and may be pageable: it goes through pinned memory then. Returns
+  /// at once. Throws `UsageError` if the count is not the tensor's.
+  [[nodiscard]] Future copy_to(std::span<T> into) const {
+    return copy_to_program(handle_.state(), std::as_writable_bytes(into));
   }
 
   /// Done when the last op that writes it is. For `wait`, `then`, `co_await`.

@@ -1,6 +1,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "framework/admit.hpp"
 #include "framework/call_builder.hpp"
@@ -75,9 +76,10 @@ Op* submit_transfer(Fabric& fabric, TensorState* source, TensorState* target, st
         if (!from.path)
           throw DeviceError("no way leads from " + fabric.memories[from.replica->memory]->name() +
                             " to " + fabric.memories[memory]->name());
-        if (reservation.add_way(*source, from, true)) {
+        Replica* into = find_replica(*target, memory);  // the program's own memory is there already
+        if (reservation.add_way(*source, from, !into)) {
           reservation.commit();
-          Replica* into = make_replica(fabric, *target, memory);
+          if (!into) into = make_replica(fabric, *target, memory);
           Op* last = nullptr;
           send_copies(fabric, *source, from, into, &last);
           acquire(last);
@@ -96,15 +98,64 @@ Op* submit_transfer(Fabric& fabric, TensorState* source, TensorState* target, st
   }
 }
 
+namespace {
+
+// The first socket, and its nearest memory, is where the program reads and writes.
+Place& program_place(const Fabric& fabric) {
+  for (const auto& place : fabric.places)
+    if (place->kind == DeviceKind::Socket) return *place;
+  return *fabric.places.front();
+}
+
+TensorHandle same_as(const TensorState& tensor) {
+  return TensorHandle(make_tensor_state(*tensor.fabric, tensor.shape, tensor.element_bytes,
+                                        tensor.element_type));
+}
+
+// Gives `tensor` the program's bytes at `data` as its replica in host memory.
+void lend(TensorState& tensor, void* data) {
+  Fabric& fabric = *tensor.fabric;
+  Replica* replica = make_replica(fabric, tensor, program_place(fabric).memory);
+  replica->pool = fabric.program_memory.get();
+  replica->pool->force_reserve(replica->bytes);
+  replica->data = data;
+  tensor.replicas.push_back(replica);
+}
+
+void check_bytes(const char* what, const TensorState& tensor, std::size_t bytes) {
+  if (bytes != tensor.bytes())
+    throw UsageError(std::string(what) + ": " + std::to_string(bytes / tensor.element_bytes) +
+                     " elements in the program's memory for a tensor of " +
+                     tensor.shape.to_string());
+}
+
+}  // namespace
+
 TensorHandle copy_to_host(TensorState* source, Future& copied) {
   Fabric& fabric = *source->fabric;
-  // The first socket, and its nearest memory, is where the program reads.
-  Place* host = nullptr;
-  for (const auto& place : fabric.places)
-    if (place->kind == DeviceKind::Socket && !host) host = place.get();
-  TensorHandle target(
-      make_tensor_state(fabric, source->shape, source->element_bytes, source->element_type));
-  copied = Future(submit_transfer(fabric, source, target.state(), host->memory, *host));
+  Place& host = program_place(fabric);
+  TensorHandle target = same_as(*source);
+  copied = Future(submit_transfer(fabric, source, target.state(), host.memory, host));
+  return target;
+}
+
+Future copy_to_program(TensorState* source, std::span<std::byte> into) {
+  check_bytes("copy_to", *source, into.size());
+  Fabric& fabric = *source->fabric;
+  Place& host = program_place(fabric);
+  const TensorHandle target = same_as(*source);
+  lend(*target.state(), into.data());
+  return Future(submit_transfer(fabric, source, target.state(), host.memory, host));
+}
+
+TensorHandle copy_from_program(Fabric& fabric, Place& place, std::span<const std::byte> from,
+                               const Shape& shape, std::uint32_t element_bytes,
+                               std::uint32_t element_type) {
+  const TensorHandle source(make_tensor_state(fabric, shape, element_bytes, element_type));
+  check_bytes("from_host", *source.state(), from.size());
+  lend(*source.state(), const_cast<std::byte*>(from.data()));
+  TensorHandle target = same_as(*source.state());
+  Future(submit_transfer(fabric, source.state(), target.state(), place.memory, place));
   return target;
 }
 

@@ -6,6 +6,7 @@
 #include "framework/builtin.hpp"
 #include "support/catch.hpp"
 #include "support/thrown.hpp"
+#include "tests/actors/cuda/through_host.hpp"
 #include "tests/actors/graph_runs.hpp"
 
 using namespace weft;
@@ -13,19 +14,19 @@ using namespace weft::test;
 
 namespace {
 
-const auto kIota =
-    Kernel("iota").cpu([](Cpu&, int first, Out<int> x) { std::iota(x.begin(), x.end(), first); });
-const auto kAddTo = Kernel("add_to").cpu([](Cpu& cpu, int value, InOut<int> x) {
+const auto kIota = on_all(
+    Kernel("iota").cpu([](Cpu&, int first, Out<int> x) { std::iota(x.begin(), x.end(), first); }));
+const auto kAddTo = on_all(Kernel("add_to").cpu([](Cpu& cpu, int value, InOut<int> x) {
   cpu.parallel_for(x.size(), [&](std::size_t i) { x[i] += value; });
-});
-const auto kSum = Kernel("sum").cpu([](Cpu&, In<int> x, In<int> y, Out<int> z) {
+}));
+const auto kSum = on_all(Kernel("sum").cpu([](Cpu&, In<int> x, In<int> y, Out<int> z) {
   for (std::size_t i = 0; i < z.size(); ++i) z[i] = x[i] + y[i];
-});
-const auto kContribute = Kernel("contribute").cpu([](Cpu&, int value, Reduce<int> x) {
+}));
+const auto kContribute = on_all(Kernel("contribute").cpu([](Cpu&, int value, Reduce<int> x) {
   for (int& i : x) i += value;
-});
-const auto kThrow = Kernel("thrower").cpu(
-    [](Cpu&, std::string text, InOut<int>) { throw std::runtime_error(text); });
+}));
+const auto kThrow = thrower_on_all(Kernel("thrower").cpu(
+    [](Cpu&, std::string text, InOut<int>) { throw std::runtime_error(text); }));
 
 // Runs `body` for each engine and checks that nothing is left behind.
 template <class Body>
@@ -75,17 +76,18 @@ TEST_CASE("each engine keeps accesses apart: in, out, inout, reduce", "[conforma
 
 TEST_CASE("each engine hands scalars over, whatever their type", "[conformance]") {
   for_each_engine([](Runtime& rt, Device device, Device) {
-    const auto held = std::make_shared<int>(7);
+    const std::shared_ptr<int> held = std::make_shared<int>(7);
     auto x = rt.tensor<double>({2});
+    using Held = std::shared_ptr<int>;
+    const auto scalars = on_all(Kernel("scalars").cpu(
+        [](Cpu&, Held h, std::string text, double d, std::vector<int> list, char c,
+           Out<double> to) {
+          to[0] = static_cast<double>(text.size()) + d + list[2] + c + *h;
+          to[1] = -1;
+        }));
     device
-        .run(
-            "scalars",
-            [held](Cpu&, std::string text, double d, std::vector<int> list, char c,
-                   Out<double> to) {
-              to[0] = static_cast<double>(text.size()) + d + list[2] + c + *held;
-              to[1] = -1;
-            },
-            std::string(100, 'a'), 0.5, std::vector<int>{1, 2, 3}, 'b', out(x))
+        .submit(scalars, Held(held), std::string(100, 'a'), 0.5, std::vector<int>{1, 2, 3}, 'b',
+                out(x))
         .wait();
     CHECK(x.to_host()[0] == 100 + 0.5 + 3 + 'b' + 7);
     rt.wait_idle();
@@ -119,13 +121,12 @@ TEST_CASE("each engine turns exceptions into failures and goes on", "[conformanc
           "thrower on " + device.name() + ": kernel threw: no luck");
     CHECK(has(thrown<OpError>([&] { dependent.wait(); }), "no luck (reached thrower → "));
     CHECK(has(thrown<OpError>([&] { static_cast<void>(host.span()); }), "no luck"));
-    auto odd = device.run(
-        "odd", [](Cpu&, InOut<int>) { throw 7; }, inout(y));
+    const auto kOdd = thrower_on_all(Kernel("odd").cpu([](Cpu&, InOut<int>) { throw 7; }));
+    auto odd = device.submit(kOdd, inout(y));
     CHECK(has(thrown<OpError>([&] { odd.wait(); }), "no luck"));  // its input had failed
     device.submit(kIota, 1, out(x));
     CHECK(x.to_host().to_vector() == std::vector<int>{1, 2, 3});
-    odd = device.run(
-        "odd", [](Cpu&, InOut<int>) { throw 7; }, inout(x));
+    odd = device.submit(kOdd, inout(x));
     CHECK(has(thrown<OpError>([&] { odd.wait(); }), "odd on " + device.name()));
     CHECK(odd.failure()->kind() == FailureKind::KernelThrew);
   });
@@ -147,6 +148,37 @@ TEST_CASE("each engine copies both ways, large and small", "[conformance]") {
       for (int& value : values) value *= 2;
       CHECK(host.to_vector() == values);
     }
+  });
+}
+
+TEST_CASE("each engine copies to and from the program's own memory", "[conformance]") {
+  for_each_engine([](Runtime& rt, Device device, Device other) {
+    for (std::int64_t size : {0, 1, 1000, 3'000'001}) {
+      std::vector<int> values(static_cast<std::size_t>(size)), back(values.size(), -1), same(back);
+      std::iota(values.begin(), values.end(), 3);
+      const auto x = device.from_host(values, {size}), here = rt.socket(0).from_host(values, {size});
+      auto y = rt.tensor<int>({size});
+      other.submit(kSum, in(x), in(here), out(y));
+      const Future copied = y.copy_to(back), unchanged = x.copy_to(same);
+      other.submit(kAddTo, 100, inout(y));
+      device.submit(kAddTo, 100, inout(x));
+      when_all({copied, unchanged}).wait();
+      CHECK(same == values);
+      for (int& value : values) value *= 2;
+      CHECK(back == values);
+      here.copy_to(same).wait();
+      if (size > 0) CHECK(same.back() == 2 + size);
+    }
+    auto x = rt.tensor<int>({4});
+    device.submit(kIota, 0, out(x));
+    std::vector<int> three(3);
+    CHECK(thrown<UsageError>([&] { static_cast<void>(x.copy_to(three)); }) ==
+          "copy_to: 3 elements in the program's memory for a tensor of 4");
+    CHECK(thrown<UsageError>([&] { static_cast<void>(device.from_host(three, {4})); }) ==
+          "from_host: 3 elements in the program's memory for a tensor of 4");
+    std::vector<int> four(4);
+    device.submit(kThrow, std::string("no luck"), inout(x));
+    CHECK(has(thrown<OpError>([&] { x.copy_to(four).wait(); }), "no luck"));
   });
 }
 
@@ -173,10 +205,10 @@ TEST_CASE("each engine orders ops behind futures that no tensor carries", "[conf
       };
     };
     Promise gate("gate");
-    const Future a =
-        device.submit(Kernel("a").cpu([&at](Cpu&) { at.fetch_add(1); }), after(gate.future()));
-    const Future b = other.submit(Kernel("b").cpu(step(1)), after(a));
-    const Future c = device.submit(Kernel("c").cpu(step(2)), after(when_all({a, b})));
+    const Future a = device.submit(on_all(Kernel("a").cpu([&at](Cpu&) { at.fetch_add(1); })),
+                                   after(gate.future()));
+    const Future b = other.submit(on_all(Kernel("b").cpu(step(1))), after(a));
+    const Future c = device.submit(on_all(Kernel("c").cpu(step(2))), after(when_all({a, b})));
     CHECK(at == 0);
     CHECK_FALSE(a.is_settled());
     gate.fulfil();
@@ -241,8 +273,8 @@ TEST_CASE("each engine counts beyond 32 bits without allocating", "[conformance]
     for (std::int64_t size : {k31 - 1, k31, k31 + 1}) {
       auto x = rt.tensor<std::uint8_t>({size});
       CHECK(x.state()->bytes() == static_cast<std::size_t>(size));
-      const Future write = device.run(
-          "write", [](Cpu&, Out<std::uint8_t>) {}, out(x));
+      const auto nothing = on_all(Kernel("write").cpu([](Cpu&, Out<std::uint8_t>) {}));
+      const Future write = device.submit(nothing, out(x));
       REQUIRE(write.has_failed());  // more than there is: at once, and nothing was allocated
       CHECK(write.failure()->kind() == FailureKind::OutOfMemory);
       CHECK(has(write.failure()->describe(), "wanted " + std::to_string(size) + " bytes"));
@@ -272,10 +304,11 @@ TEST_CASE("each engine runs more than fits, as memory comes free", "[conformance
 TEST_CASE("each engine refuses a kernel without a variant for it", "[conformance]") {
   for_each_engine([](Runtime& rt, Device device, Device) {
     auto code = std::make_shared<KernelCode>();
-    code->name = "only_cuda";
+    code->name = "nowhere";
     auto x = rt.tensor<int>({3});
+    const std::string variant = rt.engine_of(device) == "cuda" ? "cuda" : "cpu";
     CHECK(has(thrown<UsageError>([&] { device.submit(Kernel<Out<int>>(code), out(x)); }),
-              "kernel only_cuda has no cpu variant, which " + device.name() + " needs"));
+              "kernel nowhere has no " + variant + " variant, which " + device.name() + " needs"));
   });
 }
 

@@ -25,8 +25,6 @@ struct CopyFaults {
 
 RuntimeOptions options_for(const std::string& machine, const std::shared_ptr<CopyFaults>& faults) {
   RuntimeOptions options;
-  options.machine = parse_machine(machine);
-  options.gpus = GpuMode::Emulated;
   options.emulated = EmulatedOptions{};
   options.emulated->fault = [faults](const LaneOp& op) { return (*faults)(op); };
   options.emulated->delay = [faults](const LaneOp&) {
@@ -36,7 +34,7 @@ RuntimeOptions options_for(const std::string& machine, const std::shared_ptr<Cop
   options.serial = false;
   options.pin = false;
   options.host_memory_bytes = std::size_t{1} << 30;
-  return options;
+  return on_graph_machine(std::move(options), machine);
 }
 
 void run_seeds(double throwing, bool copies, std::uint64_t count) {

@@ -8,6 +8,7 @@
 
 #include "framework/memory_pool.hpp"
 #include "framework/op_pool.hpp"
+#include "tests/actors/cuda/host_stream.hpp"
 #include "tests/actors/random_graph.hpp"
 #include "topology/discover.hpp"
 
@@ -19,12 +20,26 @@ inline std::uint64_t seeds(std::uint64_t normally) {
   return text && *text ? std::strtoull(text, nullptr, 10) : normally;
 }
 
-/// The machines that random graphs run on.
+/// The machines that random graphs run on; `cuda` is this one, where it has CUDA devices.
 inline const std::vector<std::string>& graph_machines() {
-  static const std::vector<std::string> all = {
-      "1 socket x 2 cores, 2 gpus", "2 sockets x 2 cores, 4 gpus, nvlink",
-      "2 sockets x 1 core, 3 gpus", "1 socket x 1 core, 2 gpus, nvlink"};
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> made = {"1 socket x 2 cores, 2 gpus",
+                                     "2 sockets x 2 cores, 4 gpus, nvlink",
+                                     "2 sockets x 1 core, 3 gpus", "1 socket x 1 core, 2 gpus, nvlink"};
+#if WEFT_HAVE_CUDA
+    if (cuda_device_count() > 0) made.push_back("cuda");
+#endif
+    return made;
+  }();
   return all;
+}
+
+/// `options` for one of them.
+inline RuntimeOptions on_graph_machine(RuntimeOptions options, const std::string& machine) {
+  options.gpus = machine == "cuda" ? GpuMode::Cuda : GpuMode::Emulated;
+  if (machine != "cuda") options.machine = parse_machine(machine);
+  options.gpu_memory_bytes = std::size_t{256} << 20;
+  return options;
 }
 
 /// What must be as before once everything is done and every handle is gone.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tests/actors/cuda/through_host.hpp"
+
 namespace weft::test {
 namespace {
 
@@ -77,6 +79,13 @@ const std::shared_ptr<const KernelCode>& step_code() {
     auto made = std::make_shared<KernelCode>();
     made->name = "step";
     made->cpu = run_step;
+#if WEFT_HAVE_CUDA
+    made->cuda = [](Cuda& gpu, Op& op) {
+      const GraphStep& step = *static_cast<const KernelScalars*>(op.scalars())->step;
+      if (step.throws) throw std::runtime_error("fault " + std::to_string(step.number));
+      run_through_host(gpu, op);
+    };
+#endif
     return made;
   }();
   return code;

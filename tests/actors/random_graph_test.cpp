@@ -22,15 +22,13 @@ std::chrono::nanoseconds random_delay(const LaneOp&) {
 
 RuntimeOptions options_for(const std::string& machine, bool serial) {
   RuntimeOptions options;
-  options.machine = parse_machine(machine);
-  options.gpus = GpuMode::Emulated;
   options.emulated = EmulatedOptions{};
   options.emulated->delay = serial ? nullptr : random_delay;
   options.serial = serial;
   options.pin = false;
   options.watchdog = std::chrono::seconds(20);
   options.host_memory_bytes = std::size_t{1} << 30;
-  return options;
+  return on_graph_machine(std::move(options), machine);
 }
 
 void run_seeds(bool serial, std::uint64_t count) {
