@@ -115,3 +115,18 @@ TEST_CASE("a function runs once as an op, with what it holds", "[framework][kern
   }
   leaks.check();
 }
+
+TEST_CASE("a function that is run goes where its first parameter says", "[framework][kernel]") {
+  DrainedFabric machine(0);
+  auto x = machine.filled(0, {3}, 5);
+  int seen = 0;
+  machine.device(0).run(
+      "host", [&seen](Cpu&, In<int> values) { seen = values[2]; }, in(x));
+  machine.run_all();
+  CHECK(seen == 5);
+  const auto on_gpu = [](Cuda& cuda, Out<int> values) {
+    cuda.clear(values.data(), values.size() * sizeof(int));
+  };
+  CHECK_THROWS_WITH(machine.device(0).run("device", on_gpu, out(x)),
+                    contains_text("device has no cpu variant"));
+}
