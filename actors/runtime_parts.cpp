@@ -100,7 +100,7 @@ bool Runtime::Parts::choose_cuda() {
                         "), and CUDA drives this one's GPUs only");
     return false;
   }
-  const GpuFacts facts = cuda::read_gpu_facts();
+  const GpuFacts facts = read_gpu_facts();
   Machine with_facts = with_gpu_facts(machine, facts);
   const std::vector<int> ordinals = weft::cuda_ordinals(with_facts, facts);
   for (int ordinal : ordinals)
