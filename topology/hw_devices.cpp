@@ -35,6 +35,9 @@ class DeviceWalk {
       if (is_io(i) && !is_io(tree_.objects[i].parent) && interest_[i] > 0) top(i);
     }
     add_nics();
+    // OpenCL's list is not tied to PCI functions where its driver does not say which: then it only
+    // repeats what is there.
+    if (gpus_.empty()) gpus_ = std::move(opencl_gpus_);
     add_gpus(build_, std::move(gpus_));
   }
 
@@ -265,14 +268,14 @@ class DeviceWalk {
       said_gpus_[host] = true;
       for (FoundGpu& gpu : gpus_of(tree_, std::nullopt, os_devices(host, false))) {
         gpu.parent = parent;
-        gpu.chip = gpu.objects.front();
+        gpu.chip = i;
         gpu.gpu.near = build_.memories_near(i);
         const bool is_grace = gpu.gpu.model.find("GH200") != std::string::npos ||
                               gpu.gpu.model.find("GB200") != std::string::npos ||
                               gpu.gpu.model.find("GB10") != std::string::npos;
         gpu.link = pcie_link(0, is_grace ? rates::kC2c : rates::kPcieDefault);
         if (is_grace) gpu.link.kind = LinkKind::C2c;
-        gpus_.push_back(std::move(gpu));
+        (object.name.starts_with("opencl") ? opencl_gpus_ : gpus_).push_back(std::move(gpu));
       }
     }
   }
@@ -339,6 +342,7 @@ class DeviceWalk {
   bool said_locality_ = false;
   std::vector<std::uint32_t> interest_;  ///< endpoints at or below an object
   std::map<std::uint32_t, Node> bridge_of_;
+  std::vector<FoundGpu> opencl_gpus_;  // without a PCI function
   std::map<std::uint32_t, bool> said_gpus_;
   std::vector<FoundGpu> gpus_;
   std::vector<FoundNic> nics_;
