@@ -268,7 +268,7 @@ class DeviceWalk {
       said_gpus_[host] = true;
       for (FoundGpu& gpu : gpus_of(tree_, std::nullopt, os_devices(host, false))) {
         gpu.parent = parent;
-        gpu.chip = i;
+        gpu.chip = gpu.objects.empty() ? i : gpu.objects.front();
         gpu.gpu.near = build_.memories_near(i);
         const bool is_grace = gpu.gpu.model.find("GH200") != std::string::npos ||
                               gpu.gpu.model.find("GB200") != std::string::npos ||
