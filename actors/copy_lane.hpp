@@ -15,6 +15,10 @@ class CopyLane {
   /// Puts a copy at the end; returns at once. The lane waits for its producers by itself and
   /// settles it. The target has its bytes.
   virtual void push(Op& op) = 0;
+  /// The same for a copy from another GPU to the host, over memory `via` of the GPU at this lane's
+  /// end. All hops are in the copy's segment. Its producers are done.
+  virtual void relay(Op& op, std::uint32_t via) = 0;
+  [[nodiscard]] virtual bool can_relay(std::uint32_t /*via*/) const { return true; }
   /// Counts a copy's bytes in, in front of its `push`.
   virtual void add_busy_bytes(std::int64_t bytes) = 0;
   /// Bytes of copies counted in and not finished.

@@ -219,6 +219,59 @@ void add_paths(Fabric& fabric, const Machine& machine, const Realisation& real,
     }
 }
 
+namespace {
+
+// Large copies to the host are cut into such pieces where another link may help: the last piece
+// decides how unequal the links end.
+constexpr std::size_t kReliefPiece = 32 << 20;
+
+LinkDirection* direction_of(const std::vector<std::unique_ptr<LinkActor>>& links,
+                            const Mailbox* mailbox) {
+  for (const auto& link : links)
+    for (std::size_t d = 0; link && d < 2; ++d)
+      if (&link->direction(d).mailbox == mailbox) return &link->direction(d);
+  return nullptr;
+}
+
+bool relieves_already(const LinkDirection& direction, const LinkDirection* relieved) {
+  return std::any_of(direction.reliefs.begin(), direction.reliefs.end(),
+                     [&](const Relief& known) { return known.relieved == relieved; });
+}
+
+}  // namespace
+
+void add_reliefs(Fabric& fabric, const Machine& machine,
+                 const std::vector<std::unique_ptr<LinkActor>>& links) {
+  const auto count = static_cast<std::uint32_t>(machine.memories.size());
+  const auto direct = [&](std::uint32_t from, std::uint32_t to) -> const Segment* {
+    const auto& segments = fabric.path(from, to).segments;
+    return segments.size() == 1 ? &segments.front() : nullptr;
+  };
+  for (std::uint32_t from = 0; from < count; ++from)
+    for (std::uint32_t to = 0; to < count; ++to) {
+      const Segment* own = direct(from, to);
+      if (!own || !is_gpu_memory(machine, from) || is_gpu_memory(machine, to)) continue;
+      LinkDirection* relieved = direction_of(links, own->owner);
+      for (std::uint32_t via = 0; via < count; ++via) {
+        if (via == from || !is_gpu_memory(machine, via)) continue;
+        const Segment *over = direct(from, via), *out = direct(via, to);
+        if (!over || !out || out->owner == own->owner || over->owner == own->owner ||
+            over->owner == out->owner)
+          continue;
+        LinkDirection* reliever = direction_of(links, out->owner);
+        fabric.paths[from * count + to].piece_bytes = kReliefPiece;
+        if (relieves_already(*reliever, relieved)) continue;
+        Relief relief{relieved, via, *over};
+        relief.way.to = to;
+        relief.way.load = own->load;
+        relief.way.latency += out->latency;
+        relief.way.hops.insert(relief.way.hops.end(), out->hops.begin(), out->hops.end());
+        reliever->reliefs.push_back(std::move(relief));
+        relieved->relievers.push_back(reliever);
+      }
+    }
+}
+
 std::vector<double> wire_rates(const Machine& machine, const EmulatedOptions& emulated) {
   std::vector<double> rates;
   for (const Link& link : machine.links)

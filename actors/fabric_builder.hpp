@@ -47,6 +47,10 @@ std::vector<std::unique_ptr<LinkActor>> add_links(Fabric& fabric, const Machine&
 void add_paths(Fabric& fabric, const Machine& machine, const Realisation& real,
                const std::vector<std::unique_ptr<LinkActor>>& links);
 
+/// Lets links to the host relieve each other where their GPUs have a link of their own.
+void add_reliefs(Fabric& fabric, const Machine& machine,
+                 const std::vector<std::unique_ptr<LinkActor>>& links);
+
 /// The rate of each link direction that emulation keeps to; see `EmulatedOptions`.
 std::vector<double> wire_rates(const Machine& machine, const EmulatedOptions& emulated);
 

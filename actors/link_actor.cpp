@@ -1,10 +1,68 @@
 #include "actors/link_actor.hpp"
 
+#include <mutex>
+#include <string>
+
 #include "framework/kernel_code.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/submit.hpp"
+#include "framework/tagged.hpp"
 
 namespace weft {
+namespace {
+
+// Enough for those who may help until the owner looks again.
+constexpr std::size_t kMostOffered = 8;
+
+bool has_data(Op& op) {
+  for (std::size_t i = 0; i < op.wait_count; ++i)
+    if (!untagged(op.waits()[i])->is_settled()) return false;
+  return true;
+}
+
+void allocate_target(Op& op) {
+  Replica& target = *op.args()[1].replica();
+  if (target.data || target.bytes == 0) return;
+  target.data = target.pool->allocate(target.bytes);
+  if (!target.data)  // it fails behind what it waits for
+    op.failure.store(Failure::make(FailureKind::OutOfMemory, op.code->name, target.pool->name(),
+                                   "the engine has no memory left for " +
+                                       std::to_string(target.bytes) + " bytes"),
+                     std::memory_order_release);
+}
+
+// What has to wait though its data are there, for whoever is idle.
+void offer(LinkDirection& direction) {
+  bool has_offered = false;
+  while (Op* op = direction.waiting.front()) {
+    if (op->domain == Domain::Host || !has_data(*op)) break;
+    allocate_target(*op);
+    std::lock_guard lock(direction.offer_lock);
+    if (op->failure.load(std::memory_order_relaxed) || direction.offered.size() >= kMostOffered)
+      break;
+    direction.offered.push_back(direction.waiting.pop_front());
+    has_offered = true;
+  }
+  if (!has_offered) return;
+  for (LinkDirection* reliever : direction.relievers) reliever->mailbox.nudge();
+}
+
+Op* take_offered(LinkDirection& direction) {
+  std::lock_guard lock(direction.offer_lock);
+  if (direction.offered.empty()) return nullptr;
+  Op* op = direction.offered.front();
+  direction.offered.pop_front();
+  return op;
+}
+
+// Copies of its own that are not on the lane.
+bool has_more(LinkDirection& direction) {
+  if (!direction.waiting.empty()) return true;
+  std::lock_guard lock(direction.offer_lock);
+  return !direction.offered.empty();
+}
+
+}  // namespace
 
 LinkActor::LinkActor(Admission* admission) {
   for (auto& direction : directions_) direction = std::make_unique<LinkDirection>(admission);
@@ -36,8 +94,7 @@ bool LinkActor::prepare_to_park() {
     if (!direction->mailbox.prepare_to_park()) return false;
   // Bytes that came free before the flags were set nudged nobody.
   for (auto& direction : directions_)
-    if (!direction->waiting.empty() &&
-        direction->lane->busy_bytes() < direction->lane->byte_budget())
+    if (has_more(*direction) && direction->lane->busy_bytes() < direction->lane->byte_budget())
       return false;
   return true;
 }
@@ -46,26 +103,42 @@ bool LinkActor::run_direction(LinkDirection& direction) {
   direction.waiting.append(direction.mailbox.take_ready());
   direction.waiting.append(direction.mailbox.take_submitted());
   bool did = false;
-  while (!direction.waiting.empty()) {
-    if (direction.lane->busy_bytes() >= direction.lane->byte_budget()) break;
-    launch(*direction.waiting.pop_front(), direction);
+  while (direction.lane->busy_bytes() < direction.lane->byte_budget()) {
+    Op* op = take_offered(direction);  // older than those that wait
+    if (!op) op = direction.waiting.pop_front();
+    if (!op) break;
+    launch(*op, direction);
     did = true;
   }
+  if (!direction.relievers.empty()) offer(direction);
+  if (!direction.reliefs.empty() && direction.waiting.empty()) did = relieve(direction) || did;
   return direction.lane->progress(*this, direction.waiting.empty()) || did;
 }
 
-void LinkActor::launch(Op& op, LinkDirection& direction) {
-  const auto& range = *static_cast<CopyRange*>(op.scalars());
-  Replica& target = *op.args()[1].replica();
-  if (!target.data && target.bytes > 0) {
-    target.data = target.pool->allocate(target.bytes);
-    if (!target.data)  // it fails behind what it waits for
-      op.failure.store(Failure::make(FailureKind::OutOfMemory, op.code->name, target.pool->name(),
-                                     "the engine has no memory left for " +
-                                         std::to_string(target.bytes) + " bytes"),
-                       std::memory_order_release);
+bool LinkActor::relieve(LinkDirection& direction) {
+  bool did = false;
+  for (Relief& relief : direction.reliefs) {
+    while (direction.lane->busy_bytes() < direction.lane->byte_budget() &&
+           direction.lane->can_relay(relief.via)) {
+      Op* op = take_offered(*relief.relieved);
+      if (!op) break;
+      auto& range = *static_cast<CopyRange*>(op->scalars());
+      range.segment = &relief.way;
+      direction.lane->add_busy_bytes(static_cast<std::int64_t>(range.bytes));
+      acquire(op);
+      direction.lane->relay(*op, relief.via);
+      mark_issued(op, *this);
+      release(op);
+      did = true;
+    }
   }
-  direction.lane->add_busy_bytes(static_cast<std::int64_t>(range.bytes));
+  return did;
+}
+
+void LinkActor::launch(Op& op, LinkDirection& direction) {
+  allocate_target(op);
+  direction.lane->add_busy_bytes(
+      static_cast<std::int64_t>(static_cast<CopyRange*>(op.scalars())->bytes));
   acquire(&op);
   direction.lane->push(op);
   mark_issued(&op, *this);

@@ -39,6 +39,9 @@ struct Segment {
 /// The way between two memories; more than one segment where data must rest in between.
 struct Path {
   std::vector<Segment> segments;  ///< empty: no way, or the same memory
+  /// Large copies over one segment are cut into pieces of so many bytes, which other links may help
+  /// with; 0: they are not.
+  std::size_t piece_bytes = 0;
 };
 
 /// A device as a submission sees it.

@@ -209,12 +209,62 @@ void remember_serial(Fabric& fabric, Op* op) {
   fabric.last_serial = op;
 }
 
+namespace {
+
+// Done when all of `copies` are, failed when one of them is: stands for pieces that several links
+// move in any order. The caller gets a reference.
+Op* join_copies(std::span<Op* const> copies) {
+  static const KernelCode& code = *[] {
+    auto* made = new KernelCode;  // lives as long as the process, as other codes of inline ops
+    made->name = "copied";
+    return made;
+  }();
+  DependencySet needs;
+  for (Op* copy : copies) needs.add(copy, false);
+  Op* join = make_op(&code, needs.size(), 0, 0, 0);
+  acquire(join);
+  connect(join, needs);
+  satisfy(join, send_to_owner());
+  return join;
+}
+
+// A large copy into host memory in pieces, so that links that are idle may take some of them.
+Op* send_pieces(Fabric& fabric, TensorState& tensor, const Source& source, Replica* target,
+                const DependencySet* target_dependencies) {
+  const Segment& segment = source.path->segments.front();
+  const std::size_t bytes = tensor.bytes(), most = source.path->piece_bytes;
+  const std::size_t pieces = (bytes + most - 1) / most;
+  const std::size_t piece = ((bytes + pieces - 1) / pieces + 4095) / 4096 * 4096;
+  SmallVector<Op*, 16> made;
+  for (std::size_t offset = 0; offset < bytes; offset += piece) {
+    DependencySet needs;
+    needs.add(producer_of(*source.replica), false);
+    if (target_dependencies)
+      for (const Dependency& d : target_dependencies->all())
+        needs.add(d.producer, d.order_only, d.until_done);
+    needs.add(fabric.last_serial, true, true);
+    made.push_back(send_chunk(fabric, tensor, segment, source.replica, target,
+                              {offset, std::min(piece, bytes - offset), &segment, offset}, needs));
+  }
+  Op* join = join_copies({made.begin(), made.size()});
+  for (Op* copy : made) release(copy);
+  return join;
+}
+
+}  // namespace
+
 Replica* send_copies(Fabric& fabric, TensorState& tensor, const Source& source, Replica* target,
                      Op** last_copy, const DependencySet* target_dependencies) {
   const auto& segments = source.path->segments;
   const std::size_t bytes = tensor.bytes();
   const std::size_t chunk = chunk_bytes(bytes, segments.size());
   const std::size_t chunks = bytes == 0 ? 1 : (bytes + chunk - 1) / chunk;
+  const std::size_t most = source.path->piece_bytes;
+  if (target && last_copy && most > 0 && bytes > most &&
+      target->pool != fabric.program_memory.get()) {
+    *last_copy = send_pieces(fabric, tensor, source, target, target_dependencies);
+    return target;
+  }
 
   Replica* from = source.replica;
   SmallVector<Op*, 16> before, made;

@@ -31,6 +31,7 @@ struct Backend::Parts {
   std::vector<std::shared_ptr<DeviceState>> devices;  // by GPU
   std::vector<std::shared_ptr<DeviceMemory>> memories;
   std::vector<DeviceState*> device_of_memory;  // by memory of the machine
+  std::vector<cudaMemPool_t> pool_of_memory;
   std::vector<bool> peers;
   Stager stager;
 };
@@ -41,12 +42,14 @@ Backend::Backend(const Machine& machine, const std::vector<int>& ordinals, const
   add_cuda_variants();
   Parts& parts = *parts_;
   parts.device_of_memory.resize(machine.memories.size());
+  parts.pool_of_memory.resize(machine.memories.size());
   std::vector<DeviceState*> devices;
   std::vector<DeviceMemory*> memories;
   for (std::uint32_t g = 0; g < machine.gpus.size(); ++g) {
     parts.devices.push_back(std::make_shared<DeviceState>(to_string(GpuId{g}), ordinals[g]));
     parts.memories.push_back(std::make_shared<DeviceMemory>(parts.devices.back()));
     parts.device_of_memory[machine.gpus[g].memory.value] = parts.devices.back().get();
+    parts.pool_of_memory[machine.gpus[g].memory.value] = parts.memories.back()->pool();
     devices.push_back(parts.devices.back().get());
     memories.push_back(parts.memories.back().get());
   }
@@ -94,6 +97,7 @@ std::unique_ptr<CopyLane> Backend::make_copy_lane(const Fabric& fabric, LinkDire
   setup.load = direction.load;
   setup.program_memory = fabric.program_memory.get();
   setup.device_of_memory = parts_->device_of_memory;
+  setup.pool_of_memory = parts_->pool_of_memory;
   setup.on_copied = [&direction] { direction.mailbox.nudge(); };
   return std::make_unique<GpuCopyLane>(std::move(setup));
 }

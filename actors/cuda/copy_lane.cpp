@@ -11,13 +11,73 @@ namespace weft::cuda {
 namespace {
 
 // Shorter copies say more about latency than about the rate.
-constexpr std::size_t kTellsRate = 1 << 20;
+constexpr std::int64_t kTellsRate = 1 << 20;
 
 const CopyRange& range_of(Op& op) {
   return *static_cast<CopyRange*>(op.scalars());
 }
 
+// Pieces that are on their way through a GPU's memory: enough that both links are always busy.
+constexpr std::size_t kRelayPiece = 8 << 20;
+constexpr std::size_t kRelayPieces = 4;
+
 }  // namespace
+
+// A ring in the memory of the GPU at the lane's end: one stream fills it from the other GPU, the
+// lane's own empties it.
+struct GpuCopyLane::Ring {
+  Ring(DeviceState& at, cudaMemPool_t pool) : device(at) {
+    const CurrentDevice current(device.ordinal());
+    WEFT_CHECK_CUDA(cudaStreamCreateWithFlags(&fill, cudaStreamNonBlocking));
+    for (cudaEvent_t* event : events())
+      WEFT_CHECK_CUDA(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    void* memory = nullptr;
+    WEFT_CHECK_CUDA(cudaMallocFromPoolAsync(&memory, kRelayPiece * kRelayPieces, pool, fill));
+    WEFT_CHECK_CUDA(cudaStreamSynchronize(fill));
+    data = static_cast<char*>(memory);
+  }
+  ~Ring() {
+    cudaSetDevice(device.ordinal());
+    cudaStreamSynchronize(fill);
+    if (data) cudaFreeAsync(data, fill);
+    for (cudaEvent_t* event : events())
+      if (*event) cudaEventDestroy(*event);
+    cudaStreamDestroy(fill);
+  }
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+
+  std::vector<cudaEvent_t*> events() {
+    std::vector<cudaEvent_t*> all;
+    for (std::size_t i = 0; i < kRelayPieces; ++i) {
+      all.push_back(&filled[i]);
+      all.push_back(&emptied[i]);
+    }
+    return all;
+  }
+
+  void pass(const char* from, char* to, std::size_t bytes, cudaStream_t empty) {
+    for (std::size_t done = 0; done < bytes; done += kRelayPiece, ++next) {
+      const std::size_t piece = std::min(kRelayPiece, bytes - done), slot = next % kRelayPieces;
+      char* between = data + slot * kRelayPiece;
+      if (next >= kRelayPieces) WEFT_CHECK_CUDA(cudaStreamWaitEvent(fill, emptied[slot], 0));
+      WEFT_CHECK_CUDA(cudaMemcpyAsync(between, from + done, piece, cudaMemcpyDefault, fill));
+      WEFT_CHECK_CUDA(cudaEventRecord(filled[slot], fill));
+      WEFT_CHECK_CUDA(cudaStreamWaitEvent(empty, filled[slot], 0));
+      WEFT_CHECK_CUDA(cudaMemcpyAsync(to + done, between, piece, cudaMemcpyDefault, empty));
+      WEFT_CHECK_CUDA(cudaEventRecord(emptied[slot], empty));
+    }
+  }
+
+  DeviceState& device;
+  cudaStream_t fill = nullptr;
+  char* data = nullptr;
+  cudaEvent_t filled[kRelayPieces] = {}, emptied[kRelayPieces] = {};
+  std::size_t next = 0;
+};
+
+GpuCopyLane::GpuCopyLane(Setup setup) : setup_(std::move(setup)) {}
+GpuCopyLane::~GpuCopyLane() = default;
 
 void GpuCopyLane::push(Op& op) {
   const Replica &from = *op.args()[0].replica(), &to = *op.args()[1].replica();
@@ -62,6 +122,25 @@ void GpuCopyLane::copy(Op& op, Lane& lane) {
   lane.enqueued(op, failure, 1e9);
 }
 
+void GpuCopyLane::relay(Op& op, std::uint32_t via) {
+  const CopyRange& range = range_of(op);
+  Lane& lane = lane_on(*setup_.device_of_memory[via]);
+  lane.device().make_current();
+  Failure* failure = lane.begin(op);
+  if (!failure && range.bytes > 0) {
+    try {
+      if (!ring_) ring_ = std::make_unique<Ring>(lane.device(), setup_.pool_of_memory[via]);
+      ring_->pass(static_cast<const char*>(op.args()[0].replica()->data) + range.offset,
+                  static_cast<char*>(op.args()[1].replica()->data) + range.to_offset, range.bytes,
+                  lane.stream());
+    } catch (const DeviceError& error) {
+      failure = Failure::make(FailureKind::DeviceError, op.code->name, lane.device().name(),
+                              error.what());
+    }
+  }
+  lane.enqueued(op, failure, 1e9);
+}
+
 // The stager knows no streams to wait for: such copies begin when the host knows that their
 // producers are done (`Domain::Host`).
 void GpuCopyLane::stage(Op& op, DeviceState* device) {
@@ -79,10 +158,7 @@ void GpuCopyLane::stage(Op& op, DeviceState* device) {
   job.tracer = setup_.tracer;
   job.track = setup_.track;
   job.before_settle = [this](Op& done, bool failed) {
-    const std::int64_t bytes = static_cast<std::int64_t>(range_of(done).bytes);
-    setup_.load->queued_bytes.fetch_sub(bytes, std::memory_order_relaxed);
-    busy_bytes_.fetch_sub(bytes, std::memory_order_seq_cst);
-    (void)failed;
+    copied(done, failed);
   };
   job.after_settle = setup_.on_copied;
   setup_.stager->push(std::move(job));
@@ -99,20 +175,24 @@ bool GpuCopyLane::is_pageable(const Replica& replica) const {
 }
 
 void GpuCopyLane::copied(Op& op, bool failed) {
-  const std::size_t bytes = range_of(op).bytes;
+  const auto bytes = static_cast<std::int64_t>(range_of(op).bytes);
+  LinkLoad* load = range_of(op).segment->load;  // of another link, if it is a relief
+  if (op.domain != Domain::Host) measure(load, bytes, failed);
+  load->queued_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  busy_bytes_.fetch_sub(bytes, std::memory_order_seq_cst);
+}
+
+void GpuCopyLane::measure(LinkLoad* load, std::int64_t bytes, bool failed) {
   const auto now = std::chrono::steady_clock::now();
-  if (bytes >= kTellsRate && !failed) {
-    const double seconds = std::chrono::duration<double>(now - busy_since_).count();
-    auto& rate = setup_.load->bytes_per_second;
-    // Several may be found done at one look: only a time that can be is a measurement.
-    const double measured = seconds > 0 ? static_cast<double>(bytes) / seconds : 0;
-    const double known = rate.load(std::memory_order_relaxed);
-    if (measured > 0 && measured < 4 * known)
-      rate.store(0.9 * known + 0.1 * measured, std::memory_order_relaxed);
-  }
+  const double seconds = std::chrono::duration<double>(now - busy_since_).count();
   busy_since_ = now;
-  setup_.load->queued_bytes.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
-  busy_bytes_.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_seq_cst);
+  if (failed || load != setup_.load || bytes < kTellsRate || seconds <= 0) return;
+  auto& rate = load->bytes_per_second;
+  const double known = rate.load(std::memory_order_relaxed);
+  const double measured = static_cast<double>(bytes) / seconds;
+  // Several may be found done at one look: only a rate that can be is a measurement.
+  if (measured < 4 * known)
+    rate.store(0.9 * known + 0.1 * measured, std::memory_order_relaxed);
 }
 
 bool GpuCopyLane::progress(ReadySink& sink, bool quiet) {

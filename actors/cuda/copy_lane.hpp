@@ -25,19 +25,26 @@ class GpuCopyLane final : public CopyLane {
     std::uint32_t track = 0;
     LinkLoad* load = nullptr;
     const MemoryPool* program_memory = nullptr;  ///< marks replicas in the program's own memory
+    std::vector<cudaMemPool_t> pool_of_memory;   ///< the same for a GPU's memory
     std::vector<DeviceState*> device_of_memory;  ///< by memory; null: host memory
     std::function<void()> on_copied;             ///< bytes are off the lane; any thread
   };
-  explicit GpuCopyLane(Setup setup) : setup_(std::move(setup)) {}
+  explicit GpuCopyLane(Setup setup);
+  ~GpuCopyLane() override;
 
   void push(Op& op) override;
+  void relay(Op& op, std::uint32_t via) override;
+  [[nodiscard]] bool can_relay(std::uint32_t via) const override {
+    return !setup_.device_of_memory[via]->is_lost();
+  }
   void add_busy_bytes(std::int64_t bytes) override {
     busy_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   }
   [[nodiscard]] std::int64_t busy_bytes() const override {
     return busy_bytes_.load(std::memory_order_seq_cst);
   }
-  [[nodiscard]] std::int64_t byte_budget() const override { return 256 << 20; }
+  /// Two pieces of a large copy: what is more may be relieved.
+  [[nodiscard]] std::int64_t byte_budget() const override { return 64 << 20; }
   bool progress(ReadySink& sink, bool quiet) override;
   [[nodiscard]] bool needs_progress() const override;
 
@@ -45,11 +52,14 @@ class GpuCopyLane final : public CopyLane {
   Lane& lane_on(DeviceState& device);
   void copy(Op& op, Lane& lane);
   void stage(Op& op, DeviceState* device);
+  struct Ring;
   [[nodiscard]] bool is_pageable(const Replica& replica) const;
   void copied(Op& op, bool failed);
+  void measure(LinkLoad* load, std::int64_t bytes, bool failed);
 
   Setup setup_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::unique_ptr<Ring> ring_;
   std::atomic<std::int64_t> busy_bytes_{0};
   std::chrono::steady_clock::time_point busy_since_{};
 };

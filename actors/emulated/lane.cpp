@@ -77,9 +77,9 @@ void EmulatedLane::run(Op& op) {
   if (end > start) wait_until(end);
   const Time finished = Clock::now();
   free_at_ = std::min(std::max(end, now), finished);
-  const std::int64_t bytes =
-      op.code->is_copy ? static_cast<std::int64_t>(static_cast<CopyRange*>(op.scalars())->bytes)
-                       : 0;
+  const CopyRange* range = op.code->is_copy ? static_cast<CopyRange*>(op.scalars()) : nullptr;
+  const std::int64_t bytes = range ? static_cast<std::int64_t>(range->bytes) : 0;
+  LinkLoad* load = range ? range->segment->load : nullptr;  // of another link, if it is a relief
   if (setup_.tracer)
     setup_.tracer->ran(setup_.track, op, setup_.tracer->at(now), setup_.tracer->at(finished),
                        failure != nullptr);
@@ -91,7 +91,7 @@ void EmulatedLane::run(Op& op) {
           0.8 * rate.load(std::memory_order_relaxed) + 0.2 * static_cast<double>(bytes) / seconds,
           std::memory_order_relaxed);
   }
-  if (setup_.load) setup_.load->queued_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  if (load) load->queued_bytes.fetch_sub(bytes, std::memory_order_relaxed);
   queued_.fetch_sub(1, std::memory_order_relaxed);
   settle(&op, failure, send_to_owner());
   if (bytes > 0) {

@@ -40,6 +40,8 @@ class EmulatedLane final : public Body, public Cpu, public CopyLane {
     queue_.push(&op);
   }
   [[nodiscard]] std::size_t queued() const { return queued_.load(std::memory_order_relaxed); }
+  /// The hops are in the copy's segment; what passes in between is not kept anywhere.
+  void relay(Op& op, std::uint32_t /*via*/) override { push(op); }
   [[nodiscard]] std::int64_t byte_budget() const override { return 64 << 20; }
   [[nodiscard]] std::int64_t busy_bytes() const override {
     return busy_bytes_.load(std::memory_order_seq_cst);
