@@ -18,7 +18,7 @@ std::string format(const char* pattern, double value) {
   return text;
 }
 
-const char* to_string(Precision precision) {
+const char* name_of(Precision precision) {
   switch (precision) {
     case Precision::Tf32:
       return "tf32";
@@ -85,7 +85,7 @@ std::string to_json(const std::vector<Result>& results, const Runtime& runtime,
   json["ops"] = workload.ops;
   json["repeat"] = repeat;
   json["dtype"] = workload.is_double ? "f64" : "f32";
-  json["precision"] = to_string(workload.precision);
+  json["precision"] = name_of(workload.precision);
   json["to"] = workload.to_program ? "pageable" : "pinned";
   return json.dump(2);
 }
