@@ -14,7 +14,7 @@
 #   bench     all of weft's figures that stand beside them
 #   figures   the table of both
 #
-#   OUT=DIR         where results go (default: out/gpu)
+#   OUT=DIR         where results go (default: out/gpu); WORK=DIR what is kept (build/session)
 #   TOTAL=SECONDS   for all parts together (default: 570); LIMIT_BUILD=SECONDS … for one
 #   GPUS=…          as weft's --gpus (default: cuda)
 #   QUICK=1         small sizes, to try this script where there is no GPU: GPUS=emulated:2 QUICK=1
@@ -30,7 +30,7 @@ cd "$root" || exit 1
 preset=${PRESET:-gpu}
 gpus=${GPUS:-cuda}
 binaries=build/$preset/bin
-work=build/session
+work=$(realpath -m "${WORK:-build/session}")
 mkdir -p "$OUT" "$work/floor" "$work/weft"
 
 say() { printf '\n== %s\n' "$*"; }
@@ -83,7 +83,7 @@ part_floor() {
   fi
   command -v nvcc >/dev/null || PATH=$PATH:/usr/local/cuda/bin
   rm -f "$work"/floor/*.json  # figures of one run only
-  OUT=$PWD/$work/floor BUILD=$PWD/$work/floor/bin LIMIT=${LIMIT_PROGRAM:-70} \
+  OUT=$work/floor BUILD=$work/floor/bin LIMIT=${LIMIT_PROGRAM:-70} \
     EXP12=${EXP12-"ms links pageable"} MLP=${MLP-quick} \
     bash "$FLOOR_DIR/run.sh" ${FLOOR_PROGRAMS:-exp12 smallops allreduce mlp}
 }
