@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "apps/bench/campaign.hpp"
+#include "apps/bench/device_commands.hpp"
 #include "apps/bench/measurement.hpp"
 #include "apps/commands.hpp"
 #include "apps/common/options.hpp"
@@ -119,6 +120,7 @@ void add_bench_command(CLI::App& app) {
   add_dispatch(*bench);
   add_matmul(*bench);
   add_overlap(*bench);
+  bench::add_device_commands(*bench);
   add_measure(*bench);
 }
 

@@ -11,6 +11,7 @@
 #include "apps/commands.hpp"
 #include "apps/common/options.hpp"
 #include "apps/common/output.hpp"
+#include "apps/common/program_memory.hpp"
 #include "apps/common/progress.hpp"
 #include "apps/overlap/model.hpp"
 #include "apps/overlap/report.hpp"
@@ -23,13 +24,36 @@ struct Options {
   std::int64_t n = 128;
   int ops = 50;
   int repeat = 5;
-  std::string dtype = "f32";
+  std::string dtype = "f32", precision = "fp32", to = "pinned";
   std::vector<std::string> only;
 };
 
-bool is_wanted(const Options& options, const std::string& name) {
-  return options.only.empty() ||
-         std::find(options.only.begin(), options.only.end(), name) != options.only.end();
+bool is_wanted(const Options& options, const Experiment& experiment) {
+  if (options.only.empty()) return experiment.is_usual;
+  return std::find(options.only.begin(), options.only.end(), experiment.name) != options.only.end();
+}
+
+Precision precision_of(const Options& options) {
+  if (options.precision == "tf32") return Precision::Tf32;
+  if (options.precision == "bf16") return Precision::Bf16;
+  return Precision::Fp32;
+}
+
+// A build whose runtime has no such option computes in fp32.
+template <class Settings>
+void set_precision(Settings& settings, Precision precision) {
+  if constexpr (requires { settings.precision = precision; })
+    settings.precision = precision;
+  else if (precision != Precision::Fp32)
+    throw std::runtime_error("--precision: this build's GPUs compute in fp32 alone");
+}
+
+void check(const Options& options) {
+  if (options.dtype == "f64" && options.precision != "fp32")
+    throw std::invalid_argument("--precision " + options.precision +
+                                ": is of products of f32 matrices, but --dtype is f64");
+  if (options.to == "pageable" && !copies_program_memory())
+    throw std::runtime_error("--to pageable: this build has no copies to the program's own memory");
 }
 
 RuntimeOptions runtime_options(const Options& options) {
@@ -37,6 +61,7 @@ RuntimeOptions runtime_options(const Options& options) {
   const char* variable = std::getenv("WEFT_EMULATED");
   if (!made.emulated && !(variable && *variable))
     made.emulated = paced_gpus(options.n, options.dtype == "f64" ? 8 : 4);
+  set_precision(made, precision_of(options));
   return with_environment(std::move(made));
 }
 
@@ -49,9 +74,12 @@ void print_machine(const Output& output, const Runtime& rt, const Options& optio
     devices += (devices.empty() ? "" : ", ") + device.name() + " (" + rt.engine_of(device) + ")";
     emulated = emulated || rt.engine_of(device) == "emulated";
   }
+  const std::string numbers =
+      options.dtype + (options.precision == "fp32" ? "" : " (GPUs: " + options.precision + ")");
   output.print("%d matmuls of %lld x %lld, %s, on %s; median of %d runs\n", options.ops,
                static_cast<long long>(options.n), static_cast<long long>(options.n),
-               options.dtype.c_str(), devices.c_str(), options.repeat);
+               numbers.c_str(), devices.c_str(), options.repeat);
+  if (options.to == "pageable") output.print("results come to memory that the program allocated\n");
   if (!emulated) return;
   const unsigned cores = std::thread::hardware_concurrency();
   output.print("emulated GPUs compute real numbers on this machine's %u hardware threads, ", cores);
@@ -66,12 +94,15 @@ void print_machine(const Output& output, const Runtime& rt, const Options& optio
 }
 
 void run(const Options& options) {
+  check(options);
   Output output(options.common);
   const RuntimeOptions made = runtime_options(options);
   Workload workload;
   workload.n = options.n;
   workload.ops = options.ops;
   workload.is_double = options.dtype == "f64";
+  workload.precision = precision_of(options);
+  workload.to_program = options.to == "pageable";
   workload.lanes = made.emulated->compute_lanes;
   const std::string pace = describe_pace(*made.emulated);
   const Runtime rt(made);
@@ -82,7 +113,7 @@ void run(const Options& options) {
   const Measure measure(rt, options.repeat, [&] { progress->update(++done); });
   std::vector<Experiment> chosen;
   for (Experiment& experiment : experiments(rt, measure, workload)) {
-    if (!is_wanted(options, experiment.name)) continue;
+    if (!is_wanted(options, experiment)) continue;
     if (experiment.gpus > rt.gpu_count()) {
       output.print("left out: \"%s\" needs %zu GPUs and there are %zu; see --gpus\n",
                    experiment.title.c_str(), experiment.gpus, rt.gpu_count());
@@ -129,9 +160,23 @@ void add_overlap_command(CLI::App& app) {
   command->add_option("--dtype", options->dtype, "f32 or f64")
       ->check(CLI::IsMember({"f32", "f64"}))
       ->capture_default_str();
-  command->add_option("--only", options->only, "some of two_gpus, copy, all, small")
+  command
+      ->add_option("--precision", options->precision,
+                   "how GPUs compute products of f32 matrices: fp32, or with inputs rounded to "
+                   "tf32 or bf16 on tensor cores; emulated GPUs always in fp32")
+      ->check(CLI::IsMember({"fp32", "tf32", "bf16"}))
+      ->capture_default_str();
+  command
+      ->add_option("--to", options->to,
+                   "where results come to: pinned (weft's own host memory) or pageable (memory "
+                   "that the program allocated and touched before)")
+      ->check(CLI::IsMember({"pinned", "pageable"}))
+      ->capture_default_str();
+  command
+      ->add_option("--only", options->only,
+                   "some of two_gpus, copy, copy_both, all, small (default: all but copy_both)")
       ->delimiter(',')
-      ->check(CLI::IsMember({"two_gpus", "copy", "all", "small"}));
+      ->check(CLI::IsMember({"two_gpus", "copy", "copy_both", "all", "small"}));
   command->callback([options] { run(*options); });
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/overlap/measure.hpp"
+#include "framework/cuda.hpp"
 
 namespace weft::apps {
 
@@ -25,14 +26,17 @@ struct Experiment {
   int measurements = 0;  ///< rows it gives
   /// Runs it and checks its results. Throws `std::runtime_error` for a wrong one.
   std::function<std::vector<Row>()> run;
+  bool is_usual = true;  ///< runs unless others are named
 };
 
 /// What all of them use.
 struct Workload {
-  std::int64_t n = 0;       ///< matrices of n × n
-  int ops = 50;             ///< matmuls per device
-  bool is_double = false;   ///< elements
-  std::uint32_t lanes = 2;  ///< of a GPU, for the ideal of the last experiment
+  std::int64_t n = 0;                     ///< matrices of n × n
+  int ops = 50;                           ///< matmuls per device
+  bool is_double = false;                 ///< elements
+  std::uint32_t lanes = 2;                ///< of a GPU, for the ideal of the last experiment
+  Precision precision = Precision::Fp32;  ///< of fp32 products on GPUs, for the bound of the checks
+  bool to_program = false;  ///< results come to the program's own memory instead of weft's
 };
 
 /// The experiments on `runtime`; both arguments outlive what is returned.

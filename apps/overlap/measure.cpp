@@ -10,10 +10,12 @@ namespace weft::apps {
 Measure::Measure(const Runtime& runtime, int repeat, std::function<void()> on_run)
     : runtime_(runtime), repeat_(repeat), on_run_(std::move(on_run)) {}
 
-Timing Measure::operator()(const std::function<void()>& work) const {
+Timing Measure::operator()(const std::function<void()>& work,
+                           const std::function<void()>& before) const {
   const Tracer& clock = *runtime_.tracer();
   std::vector<std::pair<std::int64_t, std::int64_t>> runs;
   for (int i = 0; i <= repeat_; ++i) {
+    before();
     runtime_.wait_idle();
     const std::int64_t start = clock.now();
     work();

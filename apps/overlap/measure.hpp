@@ -21,8 +21,8 @@ class Measure {
   /// `runtime` records and outlives this; `on_run` is called after each run.
   Measure(const Runtime& runtime, int repeat, std::function<void()> on_run);
 
-  /// `work` returns when all it submitted is done.
-  Timing operator()(const std::function<void()>& work) const;
+  /// `work` returns when all it submitted is done. `before` makes ready for it, in no one's time.
+  Timing operator()(const std::function<void()>& work, const std::function<void()>& before) const;
 
  private:
   const Runtime& runtime_;

@@ -18,6 +18,18 @@ std::string format(const char* pattern, double value) {
   return text;
 }
 
+const char* name_of(Precision precision) {
+  switch (precision) {
+    case Precision::Tf32:
+      return "tf32";
+    case Precision::Bf16:
+      return "bf16";
+    case Precision::Fp32:
+      break;
+  }
+  return "fp32";
+}
+
 double ratio(const Row& row) {
   return row.ideal_seconds > 0 ? row.timing.seconds / row.ideal_seconds : 1;
 }
@@ -73,6 +85,8 @@ std::string to_json(const std::vector<Result>& results, const Runtime& runtime,
   json["ops"] = workload.ops;
   json["repeat"] = repeat;
   json["dtype"] = workload.is_double ? "f64" : "f32";
+  json["precision"] = name_of(workload.precision);
+  json["to"] = workload.to_program ? "pageable" : "pinned";
   return json.dump(2);
 }
 

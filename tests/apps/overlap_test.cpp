@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "apps/common/program_memory.hpp"
+#include "apps/overlap/reference.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -29,8 +31,9 @@ std::string content_of(const std::string& path) {
 
 Outcome weft(const std::string& arguments) {
   const std::string out = kFolder + "/overlap_out.txt", err = kFolder + "/overlap_err.txt";
-  const std::string command =
-      std::string(WEFT_COMMAND) + " " + arguments + " >" + out + " 2>" + err;
+  // Emulated GPUs, also where there are real ones.
+  const std::string command = "WEFT_GPUS=emulated:2 " + std::string(WEFT_COMMAND) + " " +
+                              arguments + " >" + out + " 2>" + err;
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(out), content_of(err)};
 }
@@ -116,6 +119,64 @@ TEST_CASE("experiments that need more GPUs than there are say so", "[apps]") {
   const Outcome none = weft("overlap --gpus none");
   CHECK(none.exit_code != 0);
   CHECK(none.err.find("give it GPUs with --gpus") != std::string::npos);
+}
+
+TEST_CASE("both GPUs run and copy at once when asked for", "[apps]") {
+  const Outcome outcome = weft("overlap --only copy_both --n 40 --ops 3 --repeat 1 --json -");
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  const json result = json::parse(outcome.out);
+  auto rows = by_name(result);
+  CHECK(rows.size() == 3);
+  for (const char* name : {"copy_both/gpu0", "copy_both/gpu1", "copy_both/both"})
+    CHECK(rows[name]["seconds"] > 0);
+  CHECK(result["to"] == "pinned");
+  CHECK(result["precision"] == "fp32");
+}
+
+TEST_CASE("results come to the program's own memory, or it is said that they cannot", "[apps]") {
+  const Outcome outcome =
+      weft("overlap --only copy,copy_both --to pageable --n 40 --ops 3 --repeat 2 --json -");
+  INFO(outcome.err);
+  if (weft::apps::copies_program_memory()) {
+    REQUIRE(outcome.exit_code == 0);  // and each result was checked
+    const json result = json::parse(outcome.out);
+    CHECK(result["to"] == "pageable");
+    CHECK(result["experiments"].size() == 6);
+  } else {
+    CHECK(outcome.exit_code != 0);
+    CHECK(outcome.err.find("--to pageable") != std::string::npos);
+  }
+}
+
+TEST_CASE("a precision is of f32 products, and results still are right", "[apps]") {
+  CHECK(weft("overlap --precision tf32 --dtype f64").err.find("--dtype is f64") !=
+        std::string::npos);
+  CHECK(weft("overlap --precision fp16").exit_code != 0);
+  const Outcome outcome =
+      weft("overlap --only copy --precision tf32 --n 40 --ops 2 --repeat 1 --json -");
+  INFO(outcome.err);
+  if (outcome.exit_code == 0)
+    CHECK(json::parse(outcome.out)["precision"] == "tf32");
+  else  // this build's runtime has no such option
+    CHECK(outcome.err.find("--precision") != std::string::npos);
+}
+
+TEST_CASE("a result is taken for right only within what its precision allows", "[apps]") {
+  weft::RuntimeOptions options;
+  options.gpus = weft::GpuMode::None;
+  const weft::Runtime rt(options);
+  const weft::apps::Reference<float> exact(rt, 30, weft::Precision::Fp32);
+  const weft::apps::Reference<float> rounded(rt, 30, weft::Precision::Tf32);
+  auto product = rt.socket(0).matmul(exact.tensor(), exact.tensor()).to_host().to_vector();
+  exact.check(product);
+  for (float& value : product) value += 1e-3f;
+  CHECK_THROWS_WITH(exact.check(product), contains_text("wrong result"));
+  rounded.check(product);
+  for (float& value : product) value += 1.0f;
+  CHECK_THROWS_WITH(rounded.check(product), contains_text("wrong result"));
+  exact.spoil(product);
+  CHECK_THROWS_WITH(rounded.check(product), contains_text("wrong result"));
 }
 
 TEST_CASE("wrong options are named", "[apps]") {

@@ -1,0 +1,210 @@
+// Runs the benchmarks of devices, links and collectives as a user does, on emulated GPUs. What they
+// print depends on the machine; that they check what they measure, and name it, does not.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "apps/bench/collectives.hpp"
+#include "apps/bench/links.hpp"
+#include "apps/common/program_memory.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+using nlohmann::json;
+using namespace weft;
+
+struct Answer {
+  int exit_code;
+  std::string text;  // standard output and error
+};
+
+Answer weft_bench(const std::string& arguments) {
+  const std::string line = std::string(WEFT_COMMAND) + " bench " + arguments + " 2>&1";
+  FILE* pipe = popen(line.c_str(), "r");
+  REQUIRE(pipe);
+  Answer answer{0, {}};
+  char buffer[4096];
+  while (const std::size_t got = fread(buffer, 1, sizeof buffer, pipe))
+    answer.text.append(buffer, got);
+  answer.exit_code = WEXITSTATUS(pclose(pipe));
+  return answer;
+}
+
+json document_of(const std::string& arguments) {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("weft_bench_device_test_" + std::to_string(getpid()) + ".json");
+  const Answer answer = weft_bench(arguments + " --json " + path.string());
+  INFO(arguments << "\n" << answer.text);
+  REQUIRE(answer.exit_code == 0);
+  std::ifstream file(path);
+  json document = json::parse(file);
+  std::filesystem::remove(path);
+  return document;
+}
+
+TEST_CASE("links are measured between every two devices, both ways and all at once", "[bench]") {
+  const json document = document_of(
+      "links --gpus emulated:2 --min 4KB --max 64KB --repeats 2 --only "
+      "pair,both_ways,all");
+  CHECK(document.at("bench") == "links");
+  CHECK(document.at("devices").size() >= 3);
+  std::map<std::string, std::set<std::size_t>> sizes;
+  for (const json& row : document.at("results")) {
+    sizes[row.at("name")].insert(row.at("bytes").get<std::size_t>());
+    CHECK(row.at("gb_per_s").get<double>() > 0);
+    CHECK(row.at("gb_per_s_min") <= row.at("gb_per_s"));
+    CHECK(row.at("gb_per_s") <= row.at("gb_per_s_max"));
+    CHECK(row.at("alone_us").get<double>() > 0);
+  }
+  const std::set<std::size_t> all{4096, 16384, 65536};
+  for (const char* name :
+       {"gpu0 to socket0", "socket0 to gpu0", "gpu0 to gpu1", "gpu1 to gpu0", "gpu0 and gpu1",
+        "socket0 and gpu0", "all GPUs to socket0", "socket0 to all GPUs",
+        "all GPUs and socket0, both ways", "all GPUs to their next"}) {
+    INFO(name);
+    CHECK(sizes[name] == all);
+  }
+}
+
+TEST_CASE("copies to and from the program's memory are measured, or their lack is named",
+          "[bench]") {
+  const std::string arguments = "links --gpus emulated:2 --max 64KB --repeats 1 --only pageable";
+  if (!apps::copies_program_memory()) {
+    const Answer answer = weft_bench(arguments);
+    CHECK(answer.exit_code != 0);
+    CHECK(answer.text.find("left out: pageable memory") != std::string::npos);
+    return;
+  }
+  std::set<std::string> names;
+  const json document = document_of(arguments);
+  for (const json& row : document.at("results")) {
+    names.insert(row.at("name").get<std::string>());
+    CHECK(row.at("kind") == "pageable");
+    CHECK(row.at("gb_per_s").get<double>() > 0);
+  }
+  for (const char* name : {"gpu0 to pageable", "pageable to gpu0", "gpu0 and pageable",
+                           "all GPUs to pageable", "pageable to all GPUs"})
+    CHECK(names.count(name) == 1);
+}
+
+TEST_CASE("a copy arrives over a link at the rate that the link has", "[bench]") {
+  // 1 MiB at 100 MB/s takes 10.5 ms at the least, whatever else the machine does.
+  const json document = document_of(
+      "links --gpus emulated:1 --emulated link=100MB --min 1MB --max 1MB --repeats 1 --only pair");
+  REQUIRE(document.at("results").size() == 2);
+  for (const json& row : document.at("results")) {
+    CHECK(row.at("gb_per_s").get<double>() < 0.11);
+    CHECK(row.at("alone_us").get<double>() > 9'900);
+  }
+}
+
+TEST_CASE("every collective is checked and measured with every algorithm it has", "[bench]") {
+  const json document =
+      document_of("collectives --gpus emulated:3 --min 4B --max 5000B --repeats 1");
+  CHECK(document.at("members") == json({"gpu0", "gpu1", "gpu2"}));
+  std::map<std::string, std::set<std::string>> asked;
+  for (const json& row : document.at("results")) {
+    asked[row.at("operation")].insert(row.at("asked_for").get<std::string>());
+    const double us = row.at("us"), bytes = row.at("bytes");
+    CHECK(us > 0);
+    CHECK(row.at("alone_us").get<double>() > 0);
+    CHECK(row.at("algorithm_gb_per_s").get<double>() == Approx(1e-3 * bytes / us));
+    const double factor = row.at("operation") == "all_reduce"  ? 4.0 / 3
+                          : row.at("operation") == "broadcast" ? 1.0
+                                                               : 2.0 / 3;
+    CHECK(row.at("bus_gb_per_s").get<double>() == Approx(1e-3 * bytes / us * factor));
+  }
+  const std::set<std::string> all{"auto", "ring", "tree", "star"};
+  CHECK(asked["all_reduce"] == all);
+  CHECK(asked["broadcast"] == all);
+  CHECK(asked["reduce_scatter"] == std::set<std::string>{"auto"});
+  CHECK(asked["all_gather"] == std::set<std::string>{"auto"});
+}
+
+TEST_CASE("members of a collective may be chosen, sockets among them", "[bench]") {
+  const json document = document_of(
+      "collectives --gpus emulated:2 --devices gpu1,socket0 --operation all_reduce --algorithm "
+      "star --min 64B --max 64B --repeats 1");
+  CHECK(document.at("members") == json({"gpu1", "socket0"}));
+  REQUIRE(document.at("results").size() == 1);
+  CHECK(document.at("results")[0].at("algorithm") == "star");
+}
+
+TEST_CASE("small ops on GPUs, across them and through the host give what they should", "[bench]") {
+  const json document = document_of("gpu-ops --gpus emulated:2 --ops 200 --repeats 2");
+  std::map<std::string, json> rows;
+  for (const json& row : document.at("results")) {
+    rows[row.at("name")] = row;
+    CHECK(row.at("us").get<double>() > 0);
+    CHECK(row.at("submit_us") <= row.at("us"));
+  }
+  CHECK(rows.size() == 7);
+  CHECK(rows.at("chain_4B").at("count") == 200);
+  CHECK(rows.at("chain_1KB").at("per") == "op");
+  CHECK(rows.at("chains_16").at("count") == 192);
+  CHECK(rows.at("cross_gpu").at("per") == "hop");
+  for (const char* name : {"host_round", "host_read", "host_wait"})
+    CHECK(rows.at(name).at("count") == 50);
+}
+
+TEST_CASE("with one GPU what needs two is left out and said", "[bench]") {
+  const Answer answer = weft_bench("gpu-ops --gpus emulated:1 --ops 20 --repeats 1");
+  CHECK(answer.exit_code == 0);
+  CHECK(answer.text.find("cross_gpu: it needs 2 GPUs") != std::string::npos);
+  CHECK(answer.text.find("host_round") != std::string::npos);
+}
+
+TEST_CASE("device benchmarks refuse by name what cannot be measured", "[bench]") {
+  const auto refused = [](const std::string& arguments, const std::string& word) {
+    const Answer answer = weft_bench(arguments);
+    INFO(arguments << "\n" << answer.text);
+    CHECK(answer.exit_code != 0);
+    CHECK(answer.text.find(word) != std::string::npos);
+  };
+  refused("links --gpus none", "--gpus");
+  refused("links --gpus emulated:1 --only wires", "wires");
+  refused("links --gpus emulated:1 --min 2MB --max 1MB", "--min 2 MiB");
+  refused("links --gpus emulated:1 --min 2B", "--min 2 B");
+  refused("collectives --gpus emulated:1", "2 members");
+  refused("collectives --devices gpu0,gpu7 --gpus emulated:2", "gpu7");
+  refused("collectives --gpus emulated:2 --operation all_reduce --algorithm butterfly",
+          "butterfly");
+  refused("collectives --gpus emulated:2 --operation all_gather --algorithm tree", "none of the");
+  refused("gpu-ops --gpus none", "--gpus");
+  refused("gpu-ops --gpus emulated:1 --only cross_gpu", "cross_gpu");
+  refused("gpu-ops --gpus emulated:1 --ops 0", "ops");
+}
+
+TEST_CASE("bus bandwidth counts as NCCL-tests do", "[bench]") {
+  CHECK(bench::bus_factor(CollectiveKind::AllReduce, 2) == Approx(1));
+  CHECK(bench::bus_factor(CollectiveKind::AllReduce, 8) == Approx(1.75));
+  CHECK(bench::bus_factor(CollectiveKind::ReduceScatter, 4) == Approx(0.75));
+  CHECK(bench::bus_factor(CollectiveKind::AllGather, 2) == Approx(0.5));
+  CHECK(bench::bus_factor(CollectiveKind::Broadcast, 8) == 1);
+}
+
+TEST_CASE("sizes are whole floats, in parts of one size where they are parted", "[bench]") {
+  CHECK(bench::sizes(4, 64, 4) == std::vector<std::size_t>{4, 16, 64});
+  CHECK(bench::sizes(4, 60, 4) == std::vector<std::size_t>{4, 16, 60});
+  CHECK(bench::sizes(8, 8, 4) == std::vector<std::size_t>{8});
+  CHECK(bench::possible_bytes(CollectiveKind::AllReduce, 3, 4099) == 4096);
+  CHECK(bench::possible_bytes(CollectiveKind::AllGather, 3, 4096) == 4092);
+  CHECK(bench::possible_bytes(CollectiveKind::ReduceScatter, 3, 4) == 12);
+  CHECK(bench::copies_of(1 << 30, 1 << 30) == 1);
+  CHECK(bench::copies_of(16 << 20, 1 << 30) == 16);
+  CHECK(bench::copies_of(4096, 1 << 30) == 64);
+  CHECK(bench::copies_of(4096, 8192) == 2);
+  CHECK(bench::format_bytes(4) == "4 B");
+  CHECK(bench::format_bytes(std::size_t{64} << 10) == "64 KiB");
+  CHECK(bench::format_bytes(std::size_t{1} << 30) == "1 GiB");
+}
+
+}  // namespace
