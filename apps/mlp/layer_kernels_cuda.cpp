@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 
 #include "actors/cuda/blas.hpp"
 #include "actors/cuda/kernels/elementwise.hpp"
@@ -6,6 +7,7 @@
 #include "apps/mlp/head.hpp"
 #include "apps/mlp/layer_kernels.hpp"
 #include "apps/mlp/layer_variants.hpp"
+#include "apps/mlp/small.hpp"
 #include "apps/mlp/thin.hpp"
 
 namespace weft::mlp {
@@ -18,9 +20,26 @@ std::size_t extent(std::int64_t count) {
   return static_cast<std::size_t>(count);
 }
 
+template <class... Pointer>
+bool are_aligned(const Pointer*... pointers) {
+  return ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
+}
+
 // h = relu(x·w1) for `rows` rows.
 void first_layer(Cuda& gpu, const float* x, std::int64_t rows, In<float> w1, float* h,
                  std::int64_t width, const Workspace* workspace) {
+  const device::SmallForward small{x,
+                                   w1.data(),
+                                   h,
+                                   extent(rows),
+                                   static_cast<int>(w1.dim(0)),
+                                   static_cast<int>(w1.dim(1)),
+                                   static_cast<int>(width)};
+  if (gpu.precision() == Precision::Fp32 && are_aligned(x, w1.data(), h) &&
+      device::has_small_forward(small.rows, small.inputs, small.hidden, small.width)) {
+    device::small_forward(gpu.stream(), gpu.device(), small);
+    return;
+  }
   Gemm<float> product;
   product.m = rows;
   product.k = w1.dim(0);
@@ -187,6 +206,21 @@ void run_descend(Cuda& gpu, float rate, float momentum, In<float> a, In<float> d
     product.rate = rate;
     product.momentum = momentum;
     device::thin_product(gpu.stream(), product);
+  } else if (gpu.precision() == Precision::Fp32 &&
+             are_aligned(a.data(), d.data(), w.data(), v.data()) &&
+             device::has_small_descend(extent(d.dim(0)), static_cast<int>(a.dim(1)),
+                                       static_cast<int>(d.dim(1)))) {
+    device::SmallDescend small;
+    small.x = a.data();
+    small.dh = d.data();
+    small.w = w.data();
+    small.v = has_momentum ? v.data() : nullptr;
+    small.rows = extent(d.dim(0));
+    small.inputs = static_cast<int>(a.dim(1));
+    small.hidden = static_cast<int>(d.dim(1));
+    small.rate = rate;
+    small.momentum = momentum;
+    device::small_descend(gpu.stream(), gpu.device(), small);
   } else if (has_momentum) {
     wide_product(gpu, 0, w.dim(0), 1, a, d, momentum, v.data());
     cuda::sgd(gpu.stream(), w.data(), v.data(), w.size(), rate);  // w -= rate·v
