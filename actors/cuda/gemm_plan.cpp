@@ -9,6 +9,7 @@
 
 #include "actors/cuda/blas.hpp"
 #include "actors/cuda/check.hpp"
+#include "actors/cuda/kernels/matrix.hpp"
 #include "framework/failure.hpp"
 
 namespace weft::cuda {
@@ -137,11 +138,15 @@ GemmKey make_key(const Cuda& cuda, const Gemm<T>& product) {
 
 template <class T>
 void launch_plan(Cuda& cuda, GemmPlan& plan, const Gemm<T>& product, void* workspace) {
-  if (has_bias(product)) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
+  if (has_bias(product) && plan.has_epilogue)
+    set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
   WEFT_CHECK_CUBLAS(cublasLtMatmul(cuda.blas_lt(), &plan.operation, &product.alpha, product.b,
                                    &plan.a, product.a, &plan.b, &product.beta, product.c, &plan.c,
                                    product.c, &plan.c, &plan.algorithm, workspace,
                                    plan.workspace_bytes, cuda.stream()));
+  if (plan.has_epilogue) return;
+  scale_rows(cuda.stream(), product.c, product.m, product.n, product.ldc, T{1},
+             has_bias(product) ? product.bias : nullptr, product.epilogue != Epilogue::Bias);
 }
 
 // Of this thread, so that no lock is needed and a plan's bias pointer may be set before a launch.
@@ -191,11 +196,31 @@ std::vector<GemmPlan> gemm_candidates(cublasLtHandle_t handle, const GemmKey& ke
     plan.workspace_bytes = result.workspaceSize;
     plans.push_back(plan);
   }
-  if (plans.empty())
-    throw DeviceError("cublasLtMatmulAlgoGetHeuristic: no algorithm for the " + describe(key) +
-                      ": " + cublasGetStatusString(status));
   return plans;
 }
+
+namespace {
+
+GemmPlan recommended_plan(cublasLtHandle_t handle, const GemmKey& key) {
+  constexpr int kCandidates = 8;  // some may turn out not to be for this device
+  const bool is_plain = key.epilogue == static_cast<std::uint8_t>(Epilogue::None);
+  const bool has_odd_bias = key.alignments >> 12 != 0 && key.alignments >> 12 < 4;
+  if (!has_odd_bias) {
+    auto plans = gemm_candidates(handle, key, kCandidates);
+    if (!plans.empty()) return plans.front();
+  }
+  GemmKey without = key;
+  without.epilogue = static_cast<std::uint8_t>(Epilogue::None);
+  without.alignments &= 0xfff;
+  auto plans = is_plain ? std::vector<GemmPlan>() : gemm_candidates(handle, without, kCandidates);
+  if (plans.empty())
+    throw DeviceError("cublasLtMatmulAlgoGetHeuristic: no algorithm for the " + describe(key));
+  plans.front().key = key;
+  plans.front().has_epilogue = false;
+  return plans.front();
+}
+
+}  // namespace
 
 GemmPlan& gemm_plan(cublasLtHandle_t handle, const GemmKey& key) {
   constexpr std::size_t kMostPlans = 4096;  // 2 MB; programs with ever new shapes do not grow
@@ -203,8 +228,7 @@ GemmPlan& gemm_plan(cublasLtHandle_t handle, const GemmKey& key) {
   if (plans.last && plans.last->key == key) return *plans.last;
   auto found = plans.all.find(key);
   if (found == plans.all.end()) {
-    constexpr int kCandidates = 8;  // some may turn out not to be for this device
-    auto plan = std::make_unique<GemmPlan>(gemm_candidates(handle, key, kCandidates).front());
+    auto plan = std::make_unique<GemmPlan>(recommended_plan(handle, key));
     if (plans.all.size() >= kMostPlans) {
       plans.last = nullptr;
       plans.all.clear();

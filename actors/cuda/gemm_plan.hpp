@@ -36,10 +36,11 @@ struct GemmPlan {
   cublasLtMatrixLayoutOpaque_t a{}, b{}, c{};
   cublasLtMatmulAlgo_t algorithm{};
   std::size_t workspace_bytes = 0;
+  bool has_epilogue = true;  // false: cuBLASLt has no such epilogue here, a kernel follows
 };
 
-/// Up to `most` plans for `key`, the one that cuBLASLt recommends first. Throws `DeviceError` if
-/// there is none.
+/// Up to `most` plans for `key`, the one that cuBLASLt recommends first; none if it has no
+/// algorithm.
 std::vector<GemmPlan> gemm_candidates(cublasLtHandle_t handle, const GemmKey& key, int most);
 
 /// Enqueues `product` as `plan` says. `workspace` has `plan.workspace_bytes`. Throws `DeviceError`.
