@@ -1,7 +1,6 @@
 #include "actors/cuda/blas.hpp"
 
 #include <string>
-#include <type_traits>
 
 #include "actors/cuda/check.hpp"
 #include "actors/cuda/gemm_plan.hpp"
@@ -36,28 +35,6 @@ void check(const Gemm<T>& product) {
 }
 
 template <class T>
-GemmKey key_of(const Cuda& cuda, const Gemm<T>& product) {
-  GemmKey key;
-  key.m = product.n;
-  key.n = product.m;
-  key.k = product.k;
-  key.lda = product.ldb;
-  key.ldb = product.lda;
-  key.ldc = product.ldc;
-  key.device = cuda.device();
-  key.transpose_a = product.transpose_b;
-  key.transpose_b = product.transpose_a;
-  key.is_double = std::is_same_v<T, double>;
-  key.precision = key.is_double ? Precision::Fp32 : cuda.precision();
-  key.epilogue = static_cast<std::uint8_t>(product.epilogue);
-  key.has_beta = product.beta != 0;
-  key.alignments = static_cast<std::uint16_t>(
-      alignment_of(product.b) | alignment_of(product.a) << 4 | alignment_of(product.c) << 8 |
-      (has_bias(product) ? alignment_of(product.bias) : 0) << 12);
-  return key;
-}
-
-template <class T>
 void run(Cuda& cuda, const Gemm<T>& product, const Workspace* given) {
   check(product);
   if (product.m == 0 || product.n == 0) return;
@@ -67,11 +44,7 @@ void run(Cuda& cuda, const Gemm<T>& product, const Workspace* given) {
                product.epilogue == Epilogue::Relu || product.epilogue == Epilogue::ReluBias);
     return;
   }
-  cublasLtHandle_t handle = cuda.blas_lt();
-  GemmPlan& plan = gemm_plan(handle, key_of(cuda, product));
-  if (has_bias(product))
-    WEFT_CHECK_CUBLAS(cublasLtMatmulDescSetAttribute(
-        &plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &product.bias, sizeof product.bias));
+  GemmPlan& plan = gemm_plan(cuda.blas_lt(), gemm_key(cuda, product));
   void* workspace = nullptr;
   if (plan.workspace_bytes > 0) {
     if (given && given->bytes < plan.workspace_bytes)
@@ -80,10 +53,7 @@ void run(Cuda& cuda, const Gemm<T>& product, const Workspace* given) {
                        "; kWorkspaceBytes is enough for any");
     workspace = given ? given->data : cuda.scratch(kWorkspaceBytes);
   }
-  WEFT_CHECK_CUBLAS(cublasLtMatmul(handle, &plan.operation, &product.alpha, product.b, &plan.a,
-                                   product.a, &plan.b, &product.beta, product.c, &plan.c, product.c,
-                                   &plan.c, &plan.algorithm, workspace, plan.workspace_bytes,
-                                   cuda.stream()));
+  launch(cuda, plan, product, workspace);
 }
 
 }  // namespace

@@ -4,10 +4,12 @@
 #include <bit>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 
 #include "actors/cuda/blas.hpp"
 #include "actors/cuda/check.hpp"
+#include "actors/cuda/kernels/matrix.hpp"
 #include "framework/failure.hpp"
 
 namespace weft::cuda {
@@ -86,47 +88,65 @@ std::string describe(const GemmKey& key) {
          std::to_string(key.lda) + " and " + std::to_string(key.ldc) + " elements apart";
 }
 
-void choose_algorithm(cublasLtHandle_t handle, GemmPlan& plan) {
-  cublasLtMatmulPreferenceOpaque_t preference;
-  WEFT_CHECK_CUBLAS(cublasLtMatmulPreferenceInit(&preference));
-  set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceBytes);
-  const auto alignment = [&](int operand) {
-    return std::uint32_t{1} << (plan.key.alignments >> 4 * operand & 15);
-  };
-  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(0));
-  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(1));
-  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(2));
-  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(2));
-  constexpr int kCandidates = 8;
-  cublasLtMatmulHeuristicResult_t candidates[kCandidates];
-  int found = 0;
-  const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(handle, &plan.operation, &plan.a, &plan.b, &plan.c, &plan.c,
-                                     &preference, kCandidates, candidates, &found);
-  for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < found; ++i) {
-    if (candidates[i].state != CUBLAS_STATUS_SUCCESS) continue;
-    plan.algorithm = candidates[i].algo;
-    plan.workspace_bytes = candidates[i].workspaceSize;
-    return;
-  }
-  throw DeviceError("cublasLtMatmulAlgoGetHeuristic: no algorithm for the " + describe(plan.key) +
-                    ": " + cublasGetStatusString(status));
-}
-
-std::unique_ptr<GemmPlan> make_plan(cublasLtHandle_t handle, const GemmKey& key) {
-  auto plan = std::make_unique<GemmPlan>();
-  plan->key = key;
-  WEFT_CHECK_CUBLAS(cublasLtMatmulDescInit(&plan->operation, compute_type(key),
+GemmPlan describe_plan(const GemmKey& key) {
+  GemmPlan plan;
+  plan.key = key;
+  WEFT_CHECK_CUBLAS(cublasLtMatmulDescInit(&plan.operation, compute_type(key),
                                            key.is_double ? CUDA_R_64F : CUDA_R_32F));
   const auto operation = [](bool transposed) { return transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
-  set(plan->operation, CUBLASLT_MATMUL_DESC_TRANSA, operation(key.transpose_a));
-  set(plan->operation, CUBLASLT_MATMUL_DESC_TRANSB, operation(key.transpose_b));
-  set(plan->operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(key));
-  init_layout(plan->a, key, key.m, key.k, key.lda, key.transpose_a);
-  init_layout(plan->b, key, key.k, key.n, key.ldb, key.transpose_b);
-  init_layout(plan->c, key, key.m, key.n, key.ldc, false);
-  choose_algorithm(handle, *plan);
+  set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, operation(key.transpose_a));
+  set(plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, operation(key.transpose_b));
+  set(plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(key));
+  init_layout(plan.a, key, key.m, key.k, key.lda, key.transpose_a);
+  init_layout(plan.b, key, key.k, key.n, key.ldb, key.transpose_b);
+  init_layout(plan.c, key, key.m, key.n, key.ldc, false);
   return plan;
+}
+
+// log2 of 1, 2, 4, 8, 16 or 256 bytes.
+std::uint16_t alignment_of(const void* pointer) {
+  const auto zeros = std::countr_zero(reinterpret_cast<std::uintptr_t>(pointer) | 256);
+  return static_cast<std::uint16_t>(zeros >= 8 ? 8 : std::min(zeros, 4));
+}
+
+template <class T>
+bool has_bias(const Gemm<T>& product) {
+  return product.epilogue == Epilogue::Bias || product.epilogue == Epilogue::ReluBias;
+}
+
+template <class T>
+GemmKey make_key(const Cuda& cuda, const Gemm<T>& product) {
+  GemmKey key;
+  key.m = product.n;
+  key.n = product.m;
+  key.k = product.k;
+  key.lda = product.ldb;
+  key.ldb = product.lda;
+  key.ldc = product.ldc;
+  key.device = cuda.device();
+  key.transpose_a = product.transpose_b;
+  key.transpose_b = product.transpose_a;
+  key.is_double = std::is_same_v<T, double>;
+  key.precision = key.is_double ? Precision::Fp32 : cuda.precision();
+  key.epilogue = static_cast<std::uint8_t>(product.epilogue);
+  key.has_beta = product.beta != 0;
+  key.alignments = static_cast<std::uint16_t>(
+      alignment_of(product.b) | alignment_of(product.a) << 4 | alignment_of(product.c) << 8 |
+      (has_bias(product) ? alignment_of(product.bias) : 0) << 12);
+  return key;
+}
+
+template <class T>
+void launch_plan(Cuda& cuda, GemmPlan& plan, const Gemm<T>& product, void* workspace) {
+  if (has_bias(product) && plan.has_epilogue)
+    set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
+  WEFT_CHECK_CUBLAS(cublasLtMatmul(cuda.blas_lt(), &plan.operation, &product.alpha, product.b,
+                                   &plan.a, product.a, &plan.b, &product.beta, product.c, &plan.c,
+                                   product.c, &plan.c, &plan.algorithm, workspace,
+                                   plan.workspace_bytes, cuda.stream()));
+  if (plan.has_epilogue) return;
+  scale_rows(cuda.stream(), product.c, product.m, product.n, product.ldc, T{1},
+             has_bias(product) ? product.bias : nullptr, product.epilogue != Epilogue::Bias);
 }
 
 // Of this thread, so that no lock is needed and a plan's bias pointer may be set before a launch.
@@ -137,10 +157,70 @@ struct Plans {
 
 }  // namespace
 
-std::uint16_t alignment_of(const void* pointer) {
-  const auto zeros = std::countr_zero(reinterpret_cast<std::uintptr_t>(pointer) | 256);
-  return static_cast<std::uint16_t>(zeros >= 8 ? 8 : std::min(zeros, 4));
+GemmKey gemm_key(const Cuda& cuda, const Gemm<float>& product) {
+  return make_key(cuda, product);
 }
+GemmKey gemm_key(const Cuda& cuda, const Gemm<double>& product) {
+  return make_key(cuda, product);
+}
+
+void launch(Cuda& cuda, GemmPlan& plan, const Gemm<float>& product, void* workspace) {
+  launch_plan(cuda, plan, product, workspace);
+}
+void launch(Cuda& cuda, GemmPlan& plan, const Gemm<double>& product, void* workspace) {
+  launch_plan(cuda, plan, product, workspace);
+}
+
+std::vector<GemmPlan> gemm_candidates(cublasLtHandle_t handle, const GemmKey& key, int most) {
+  GemmPlan plan = describe_plan(key);
+  cublasLtMatmulPreferenceOpaque_t preference;
+  WEFT_CHECK_CUBLAS(cublasLtMatmulPreferenceInit(&preference));
+  set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceBytes);
+  const auto alignment = [&](int operand) {
+    return std::uint32_t{1} << (key.alignments >> 4 * operand & 15);
+  };
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(0));
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(1));
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(2));
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(2));
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
+  int found = 0;
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(handle, &plan.operation, &plan.a, &plan.b, &plan.c, &plan.c,
+                                     &preference, most, results.data(), &found);
+  std::vector<GemmPlan> plans;
+  for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < found; ++i) {
+    const auto& result = results[static_cast<std::size_t>(i)];
+    if (result.state != CUBLAS_STATUS_SUCCESS) continue;
+    plan.algorithm = result.algo;
+    plan.workspace_bytes = result.workspaceSize;
+    plans.push_back(plan);
+  }
+  return plans;
+}
+
+namespace {
+
+GemmPlan recommended_plan(cublasLtHandle_t handle, const GemmKey& key) {
+  constexpr int kCandidates = 8;  // some may turn out not to be for this device
+  const bool is_plain = key.epilogue == static_cast<std::uint8_t>(Epilogue::None);
+  const bool has_odd_bias = key.alignments >> 12 != 0 && key.alignments >> 12 < 4;
+  if (!has_odd_bias) {
+    auto plans = gemm_candidates(handle, key, kCandidates);
+    if (!plans.empty()) return plans.front();
+  }
+  GemmKey without = key;
+  without.epilogue = static_cast<std::uint8_t>(Epilogue::None);
+  without.alignments &= 0xfff;
+  auto plans = is_plain ? std::vector<GemmPlan>() : gemm_candidates(handle, without, kCandidates);
+  if (plans.empty())
+    throw DeviceError("cublasLtMatmulAlgoGetHeuristic: no algorithm for the " + describe(key));
+  plans.front().key = key;
+  plans.front().has_epilogue = false;
+  return plans.front();
+}
+
+}  // namespace
 
 GemmPlan& gemm_plan(cublasLtHandle_t handle, const GemmKey& key) {
   constexpr std::size_t kMostPlans = 4096;  // 2 MB; programs with ever new shapes do not grow
@@ -148,7 +228,7 @@ GemmPlan& gemm_plan(cublasLtHandle_t handle, const GemmKey& key) {
   if (plans.last && plans.last->key == key) return *plans.last;
   auto found = plans.all.find(key);
   if (found == plans.all.end()) {
-    auto plan = make_plan(handle, key);
+    auto plan = std::make_unique<GemmPlan>(recommended_plan(handle, key));
     if (plans.all.size() >= kMostPlans) {
       plans.last = nullptr;
       plans.all.clear();

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "actors/cuda/blas.hpp"
 #include "framework/cuda.hpp"
 
 namespace weft::cuda {
@@ -23,8 +25,9 @@ struct GemmKey {
   bool operator==(const GemmKey&) const = default;
 };
 
-/// The alignment of a pointer as `GemmKey` keeps it: log2 of 1, 2, 4, 8, 16 or 256 bytes.
-std::uint16_t alignment_of(const void* pointer);
+/// The key of a product on the device.
+GemmKey gemm_key(const Cuda& cuda, const Gemm<float>& product);
+GemmKey gemm_key(const Cuda& cuda, const Gemm<double>& product);
 
 /// A product ready to be launched: descriptors and the chosen algorithm. Plain memory.
 struct GemmPlan {
@@ -33,7 +36,16 @@ struct GemmPlan {
   cublasLtMatrixLayoutOpaque_t a{}, b{}, c{};
   cublasLtMatmulAlgo_t algorithm{};
   std::size_t workspace_bytes = 0;
+  bool has_epilogue = true;  // false: cuBLASLt has no such epilogue here, a kernel follows
 };
+
+/// Up to `most` plans for `key`, the one that cuBLASLt recommends first; none if it has no
+/// algorithm.
+std::vector<GemmPlan> gemm_candidates(cublasLtHandle_t handle, const GemmKey& key, int most);
+
+/// Enqueues `product` as `plan` says. `workspace` has `plan.workspace_bytes`. Throws `DeviceError`.
+void launch(Cuda& cuda, GemmPlan& plan, const Gemm<float>& product, void* workspace);
+void launch(Cuda& cuda, GemmPlan& plan, const Gemm<double>& product, void* workspace);
 
 /// The plan for `key`, made at the thread's first call with it. Valid until the thread's next call.
 /// Throws `DeviceError`.

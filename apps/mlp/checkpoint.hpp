@@ -26,7 +26,8 @@ class CheckpointError : public std::runtime_error {
 ///     L bytes   the header, JSON: {"inputs", "hidden", "classes", "batch", "lr", "momentum",
 ///               "seed", "epoch", "samples", "labels_crc32", "devices": [...], "shares": [...]}
 ///     f32 ...   w1 [inputs + 1, hidden], w2 [hidden + 1, classes], row-major, a layer's bias as
-///               its last row; with momentum the velocities v1, v2 in the same shapes
+///               its last row (without the zeros that devices hold behind it); with momentum the
+///               velocities v1, v2 in the same shapes
 ///     u32       CRC-32 (as in gzip) of everything before it
 struct Checkpoint {
   Hyper hyper;

@@ -47,26 +47,27 @@ Answer softmax(float* z, std::size_t classes, std::size_t label) {
   return {std::log(sum) + largest - wanted, right};
 }
 
-/// h = relu(x·w1) with a column of ones, z = h·w2, for `rows` rows.
+/// h = relu(x·w1) with a one and zeros behind, z = h·w2, for `rows` rows.
 struct Layers {
-  std::int64_t inputs, hidden, classes;  // the first without the column of ones
+  std::int64_t inputs, hidden, width, classes;  // lengths of the rows of x, dh, h and z
   const float *w1, *w2;
 
   void run(Cpu& cpu, std::int64_t rows, const float* x, float* h, float* z) const {
-    blas::gemm(cpu, false, false, rows, hidden, inputs + 1, 1.0f, x, inputs + 1, w1, hidden, 0.0f,
-               h, hidden + 1);
+    blas::gemm(cpu, false, false, rows, hidden, inputs, 1.0f, x, inputs, w1, hidden, 0.0f, h,
+               width);
     for (std::int64_t r = 0; r < rows; ++r) {
-      float* row = h + r * (hidden + 1);
+      float* row = h + r * width;
       for (std::int64_t i = 0; i < hidden; ++i) row[i] = std::max(row[i], 0.0f);
       row[hidden] = 1.0f;
+      std::fill(row + hidden + 1, row + width, 0.0f);
     }
-    blas::gemm(cpu, false, false, rows, classes, hidden + 1, 1.0f, h, hidden + 1, w2, classes, 0.0f,
-               z, classes);
+    blas::gemm(cpu, false, false, rows, classes, width, 1.0f, h, width, w2, classes, 0.0f, z,
+               classes);
   }
 };
 
 Layers layers_of(In<float> w1, In<float> w2) {
-  return {w1.dim(0) - 1, w1.dim(1), w2.dim(1), w1.data(), w2.data()};
+  return {w1.dim(0), w1.dim(1), w2.dim(0), w2.dim(1), w1.data(), w2.data()};
 }
 
 /// In the order of the rows, so that the sum does not depend on how they were shared out.
@@ -80,16 +81,16 @@ void add_up(const std::vector<Answer>& answers, InOut<double> score) {
 void run_forward(Cpu& cpu, std::uint64_t batch, In<float> x, In<std::uint8_t> y, In<float> w1,
                  In<float> w2, Out<float> h, Out<float> dz, Out<float> dh, InOut<double> score) {
   const Layers layers = layers_of(w1, w2);
-  const std::int64_t hidden = layers.hidden, classes = layers.classes;
+  const std::int64_t hidden = layers.hidden, width = layers.width, classes = layers.classes;
   const float scale = 1.0f / static_cast<float>(batch);
   std::vector<Answer> answers(y.size());
   for_panels(cpu, y.size(), y.size(), [&](std::size_t first, std::size_t last) {
     const auto from = static_cast<std::int64_t>(first);
     const auto rows = static_cast<std::int64_t>(last - first);
-    float* hs = h.data() + from * (hidden + 1);
+    float* hs = h.data() + from * width;
     float* zs = dz.data() + from * classes;
     float* ds = dh.data() + from * hidden;
-    layers.run(cpu, rows, x.data() + from * (layers.inputs + 1), hs, zs);
+    layers.run(cpu, rows, x.data() + from * layers.inputs, hs, zs);
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::size_t row = first + static_cast<std::size_t>(r);
       float* z = zs + r * classes;
@@ -101,7 +102,7 @@ void run_forward(Cpu& cpu, std::uint64_t batch, In<float> x, In<std::uint8_t> y,
                ds, hidden);
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t i = 0; i < hidden; ++i)
-        ds[r * hidden + i] = hs[r * (hidden + 1) + i] > 0 ? ds[r * hidden + i] : 0.0f;
+        ds[r * hidden + i] = hs[r * width + i] > 0 ? ds[r * hidden + i] : 0.0f;
   });
   add_up(answers, score);
 }
@@ -168,9 +169,9 @@ void run_evaluate(Cpu& cpu, In<float> x, In<std::uint8_t> y, In<float> w1, In<fl
   std::vector<Answer> answers(y.size());
   for_panels(cpu, y.size(), kRowsTogether, [&](std::size_t first, std::size_t last) {
     const std::size_t rows = last - first;
-    std::vector<float> h(rows * static_cast<std::size_t>(layers.hidden + 1)), z(rows * classes);
+    std::vector<float> h(rows * static_cast<std::size_t>(layers.width)), z(rows * classes);
     layers.run(cpu, static_cast<std::int64_t>(rows),
-               x.data() + first * static_cast<std::size_t>(layers.inputs + 1), h.data(), z.data());
+               x.data() + first * static_cast<std::size_t>(layers.inputs), h.data(), z.data());
     for (std::size_t r = 0; r < rows; ++r)
       answers[first + r] = softmax(z.data() + r * classes, classes, y[first + r]);
   });
@@ -183,13 +184,14 @@ double count(std::int64_t extent) {
 
 }  // namespace
 
-const Kernel<std::uint64_t, float, Out<float>>& initialise() {
-  static const Kernel<std::uint64_t, float, Out<float>> kernel =
-      Kernel("mlp_initialise").cpu([](Cpu&, std::uint64_t seed, float limit, Out<float> w) {
-        const std::size_t weights = w.size() - static_cast<std::size_t>(w.dim(1));
-        for (std::size_t i = 0; i < weights; ++i) w[i] = random_symmetric(seed, i, limit);
-        for (std::size_t i = weights; i < w.size(); ++i) w[i] = 0;
-      });
+const Kernel<std::uint64_t, float, std::int64_t, Out<float>>& initialise() {
+  static const Kernel<std::uint64_t, float, std::int64_t, Out<float>> kernel =
+      Kernel("mlp_initialise")
+          .cpu([](Cpu&, std::uint64_t seed, float limit, std::int64_t rows, Out<float> w) {
+            const auto weights = static_cast<std::size_t>(rows * w.dim(1));
+            for (std::size_t i = 0; i < weights; ++i) w[i] = random_symmetric(seed, i, limit);
+            for (std::size_t i = weights; i < w.size(); ++i) w[i] = 0;
+          });
   return kernel;
 }
 

@@ -5,12 +5,14 @@
 #include "framework/kernel.hpp"
 
 /// The mathematics of the two-layer perceptron. R rows of a shard, I inputs, H hidden, C classes;
-/// all matrices row-major. Inputs x [R, I + 1] and hidden h [R, H + 1] end with a column of ones,
-/// so w1 [I + 1, H] and w2 [H + 1, C] hold their layer's bias as the last row.
+/// all matrices row-major. Inputs x [R, P] and hidden h [R, Q] have a one behind their I or H
+/// numbers and then zeros, P and Q being `row_with_one` of I and H; so w1 [P, H] and w2 [Q, C] hold
+/// their layer's bias as row I or H, and the rows behind it stay zero.
 namespace weft::mlp::kernels {
 
-/// Weights uniform in ±`limit`, bias 0: element i depends on (seed, i) alone.
-const Kernel<std::uint64_t, float, Out<float>>& initialise();
+/// Weights uniform in ±`limit`, element i by (seed, i) alone; the bias and what lies behind it 0.
+/// Order: seed, limit, rows of weights, w.
+const Kernel<std::uint64_t, float, std::int64_t, Out<float>>& initialise();
 
 /// `to = from`, on the device that runs it.
 const Kernel<In<float>, Out<float>>& copy();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "apps/mlp/layer_kernels.hpp"
+#include "apps/mlp/layout.hpp"
 #include "apps/mlp/random.hpp"
 
 namespace weft::mlp {
@@ -37,15 +38,30 @@ Shape velocity_shape_2(const Hyper& hyper) {
   return hyper.momentum == 0 ? Shape{0} : shape_2(hyper);
 }
 
+Shape stored_shape_1(const Hyper& hyper) {
+  return {row_with_one(extent(hyper.inputs)), extent(hyper.hidden)};
+}
+Shape stored_shape_2(const Hyper& hyper) {
+  return {row_with_one(extent(hyper.hidden)), extent(hyper.classes)};
+}
+Shape stored_velocity_shape_1(const Hyper& hyper) {
+  return hyper.momentum == 0 ? Shape{0} : stored_shape_1(hyper);
+}
+Shape stored_velocity_shape_2(const Hyper& hyper) {
+  return hyper.momentum == 0 ? Shape{0} : stored_shape_2(hyper);
+}
+
 std::vector<Part> gradient_parts(const Hyper& hyper) {
   // Smaller parts cost more in messages than they hide; more parts than a few hide nothing more.
   constexpr std::size_t kBytes = 256 << 10, kMost = 4;
-  const Shape first = shape_1(hyper), second = shape_2(hyper);
+  const Shape first = stored_shape_1(hyper), second = stored_shape_2(hyper);
   const std::size_t bytes = static_cast<std::size_t>(first.size()) * sizeof(float);
   const auto count = static_cast<std::int64_t>(std::clamp<std::size_t>(bytes / kBytes, 1, kMost));
   std::vector<Part> parts{{2, 0, second[0]}};
   for (std::int64_t p = 0; p < count; ++p) {
-    const std::int64_t from = first[0] * p / count, to = first[0] * (p + 1) / count;
+    const std::int64_t blocks = first[0] / kRowMultiple;  // parts are aligned as rows are
+    const std::int64_t from = blocks * p / count * kRowMultiple,
+                       to = blocks * (p + 1) / count * kRowMultiple;
     parts.push_back({1, from, to - from});
   }
   return parts;
@@ -54,15 +70,17 @@ std::vector<Part> gradient_parts(const Hyper& hyper) {
 Network::Network(Device device, const Hyper& hyper)
     : device_(device),
       hyper_(hyper),
-      w1_(device.tensor<float>(shape_1(hyper))),
-      w2_(device.tensor<float>(shape_2(hyper))),
-      v1_(device.tensor<float>(velocity_shape_1(hyper))),
-      v2_(device.tensor<float>(velocity_shape_2(hyper))),
+      w1_(device.tensor<float>(stored_shape_1(hyper))),
+      w2_(device.tensor<float>(stored_shape_2(hyper))),
+      v1_(device.tensor<float>(stored_velocity_shape_1(hyper))),
+      v2_(device.tensor<float>(stored_velocity_shape_2(hyper))),
       score_(device.tensor<double>({2})) {}
 
 void Network::initialise() {
-  device_.submit(kernels::initialise(), stream(hyper_.seed, 1), limit_1(hyper_), out(w1_));
-  device_.submit(kernels::initialise(), stream(hyper_.seed, 2), limit_2(hyper_), out(w2_));
+  device_.submit(kernels::initialise(), stream(hyper_.seed, 1), limit_1(hyper_),
+                 extent(hyper_.inputs), out(w1_));
+  device_.submit(kernels::initialise(), stream(hyper_.seed, 2), limit_2(hyper_),
+                 extent(hyper_.hidden), out(w2_));
   device_.submit(kernels::zero(), out(v1_));
   device_.submit(kernels::zero(), out(v2_));
 }
@@ -78,7 +96,7 @@ void Network::set(const Tensor<float>& w1, const Tensor<float>& w2, const Tensor
 void Network::forward(const Shard& shard, std::size_t batch) {
   const std::int64_t rows = shard.x.shape()[0];
   x_ = shard.x;
-  h_ = device_.tensor<float>({rows, extent(hyper_.hidden) + 1});
+  h_ = device_.tensor<float>({rows, row_with_one(extent(hyper_.hidden))});
   dz_ = device_.tensor<float>({rows, extent(hyper_.classes)});
   dh_ = device_.tensor<float>({rows, extent(hyper_.hidden)});
   device_.submit(kernels::forward(), std::uint64_t{batch}, in(x_), in(shard.y), in(w1_), in(w2_),

@@ -16,8 +16,8 @@ struct Hyper {
   std::uint64_t seed = 1;
 };
 
-/// The numbers that training changes, in host memory. See `layer_kernels.hpp` for the shapes; the
-/// velocities are empty without momentum.
+/// The numbers that training changes, in host memory, in the shapes below; the velocities are empty
+/// without momentum.
 struct Parameters {
   std::vector<float> w1, w2, v1, v2;
 };
@@ -28,7 +28,7 @@ struct Score {
   double correct = 0;
 };
 
-/// A shard of a minibatch: [rows, inputs + 1] and [rows].
+/// A shard of a minibatch: [rows, row_with_one(inputs)] and [rows].
 struct Shard {
   Tensor<float> x;
   Tensor<std::uint8_t> y;
@@ -48,7 +48,7 @@ class Network {
 
   /// Random weights, the same on every device for one seed.
   void initialise();
-  /// Weights from the host.
+  /// Weights from the host, in the shapes as stored.
   void set(const Tensor<float>& w1, const Tensor<float>& w2, const Tensor<float>& v1,
            const Tensor<float>& v2);
 
@@ -85,10 +85,16 @@ class Network {
 /// computes it.
 std::vector<Part> gradient_parts(const Hyper& hyper);
 
-/// Shapes of the weights, and of the velocities: no elements without momentum.
+/// Shapes of the weights, the bias as the last row, and of the velocities: no elements without
+/// momentum.
 Shape shape_1(const Hyper& hyper);
 Shape shape_2(const Hyper& hyper);
 Shape velocity_shape_1(const Hyper& hyper);
 Shape velocity_shape_2(const Hyper& hyper);
+/// The same as devices hold them, with rows of zeros at the end: see `layer_kernels.hpp`.
+Shape stored_shape_1(const Hyper& hyper);
+Shape stored_shape_2(const Hyper& hyper);
+Shape stored_velocity_shape_1(const Hyper& hyper);
+Shape stored_velocity_shape_2(const Hyper& hyper);
 
 }  // namespace weft::mlp

@@ -85,6 +85,11 @@ void add_options(CLI::App& command, Options& options) {
   command.add_option("--resume", options.resume, "go on from this checkpoint");
   command.add_option("--data", options.data, "folder with the data set in IDX form, plain or .gz")
       ->capture_default_str();
+  command
+      .add_option("--input", options.input,
+                  "where a GPU's minibatches come from: streamed, each from host memory, or "
+                  "resident, from a copy of the training set on the GPU")
+      ->capture_default_str();
   apps::add_common_options(command, options.common);
 }
 
@@ -103,6 +108,8 @@ void check(const Options& options) {
     refuse("--momentum", *options.momentum, "wanted a number from 0 to below 1");
   if (options.seed && *options.seed < 0)
     refuse("--seed", *options.seed, "wanted a number of 0 or more");
+  if (options.input != "streamed" && options.input != "resident")
+    refuse("--input", options.input, "wanted streamed or resident");
   check_writable("--save", options.save);
 }
 

@@ -31,6 +31,7 @@ struct Options {
   std::int64_t eval_every = 1;
   std::string save, resume;  ///< files; empty: none
   std::string data = default_folder();
+  std::string input = "streamed";  ///< or `resident`
 };
 
 /// Adds them to the subcommand; `options` outlives it.

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "apps/common/progress.hpp"
+#include "apps/mlp/cuda_variants.hpp"
 #include "apps/mlp/remembered_shares.hpp"
 #include "apps/mlp/speed.hpp"
 #include "framework/trace_chrome.hpp"
@@ -74,6 +75,7 @@ void Run::operator()() {
   if (!options_.resume.empty()) checkpoint_ = read_checkpoint(options_.resume);
   const Dataset data = read_dataset(options_.data);
   hyper_ = hyper_of(options_, data, checkpoint_ ? &*checkpoint_ : nullptr);
+  add_cuda_variants();
   runtime_ = std::make_unique<Runtime>(apps::to_runtime_options(options_.common, true));
   make_trainer(data);
   describe_start(data);
@@ -95,8 +97,9 @@ void Run::make_trainer(const Dataset& data) {
   if (is_mixed) shares = remembered.recall(devices.size());
   is_measured_ = is_mixed && !shares;
   is_remembered_ = is_mixed && shares;
-  trainer_ = std::make_unique<Trainer>(*runtime_, data, hyper_, devices,
-                                       shares.value_or(Shares(devices.size())));
+  trainer_ = std::make_unique<Trainer>(
+      *runtime_, data, hyper_, devices, shares.value_or(Shares(devices.size())),
+      options_.input == "resident" ? Input::Resident : Input::Streamed);
   if (is_measured_) {
     trainer_->measure_shares();
     remembered.remember(trainer_->shares());

@@ -7,6 +7,7 @@
 
 #include "apps/mlp/data_kernels.hpp"
 #include "apps/mlp/layer_kernels.hpp"
+#include "apps/mlp/layout.hpp"
 #include "apps/mlp/speed.hpp"
 #include "framework/trace.hpp"
 
@@ -80,12 +81,13 @@ std::vector<Tensor<double>> scores_of(const std::vector<Network>& networks) {
 }  // namespace
 
 Trainer::Trainer(const Runtime& runtime, const Dataset& data, const Hyper& hyper,
-                 std::vector<Device> devices, Shares shares)
+                 std::vector<Device> devices, Shares shares, Input input)
     : runtime_(runtime),
       hyper_(hyper),
       parts_(gradient_parts(hyper)),
       devices_(std::move(devices)),
       shares_(std::move(shares)),
+      input_(input),
       group_(runtime.collective(devices_)),
       scale_(data.normal.scale),
       offsets_(runtime.from_host(data.normal.offsets, {static_cast<std::int64_t>(data.inputs)})),
@@ -106,10 +108,14 @@ void Trainer::initialise() {
 }
 
 void Trainer::set(const Parameters& parameters) {
-  const auto w1 = runtime_.from_host(parameters.w1, shape_1(hyper_));
-  const auto w2 = runtime_.from_host(parameters.w2, shape_2(hyper_));
-  const auto v1 = runtime_.from_host(parameters.v1, velocity_shape_1(hyper_));
-  const auto v2 = runtime_.from_host(parameters.v2, velocity_shape_2(hyper_));
+  const auto tensor = [&](std::vector<float> values, const Shape& shape) {
+    values.resize(static_cast<std::size_t>(shape.size()));  // rows of zeros at the end
+    return runtime_.from_host(values, shape);
+  };
+  const auto w1 = tensor(parameters.w1, stored_shape_1(hyper_));
+  const auto w2 = tensor(parameters.w2, stored_shape_2(hyper_));
+  const auto v1 = tensor(parameters.v1, stored_velocity_shape_1(hyper_));
+  const auto v2 = tensor(parameters.v2, stored_velocity_shape_2(hyper_));
   for (Network& network : networks_) network.set(w1, w2, v1, v2);
 }
 
@@ -117,29 +123,44 @@ Parameters Trainer::parameters() const {
   const Network& network = networks_.front();
   const auto w1 = network.w1().to_host(), w2 = network.w2().to_host();
   const auto v1 = network.v1().to_host(), v2 = network.v2().to_host();
-  return {w1.to_vector(), w2.to_vector(), v1.to_vector(), v2.to_vector()};
+  const auto values = [](const HostArray<float>& stored, const Shape& shape) {
+    std::vector<float> all = stored.to_vector();
+    all.resize(static_cast<std::size_t>(shape.size()));
+    return all;
+  };
+  return {values(w1, shape_1(hyper_)), values(w2, shape_2(hyper_)),
+          values(v1, velocity_shape_1(hyper_)), values(v2, velocity_shape_2(hyper_))};
 }
 
 // Rows [first, first + rows) of `order`, a shard a device.
-std::vector<Shard> Trainer::load(const Device* loader, const Tensor<std::uint8_t>& images,
+std::vector<Shard> Trainer::load(const Tensor<std::uint8_t>& images,
                                  const Tensor<std::uint8_t>& labels, const Order& order,
                                  std::size_t first, std::size_t rows) const {
   const std::vector<std::size_t> cuts = shares_.cuts(rows);
+  const std::int64_t pixels = offsets_.shape()[0];
   std::vector<Shard> shards;
   for (std::size_t d = 0; d < devices_.size(); ++d) {
-    const Device& socket = loader ? *loader : loaders_[d];
+    const Device& device = devices_[d];
+    const std::uint64_t begin = first + cuts[d];
     const auto height = static_cast<std::int64_t>(cuts[d + 1] - cuts[d]);
-    Shard shard{socket.tensor<float>({height, images.shape()[1] + 1}),
-                socket.tensor<std::uint8_t>({height})};
-    socket.submit(kernels::load(), std::uint64_t{first + cuts[d]}, scale_, in(offsets_), in(images),
-                  in(labels), in(order), out(shard.x), out(shard.y));
+    Shard shard{device.tensor<float>({height, row_with_one(pixels)}),
+                device.tensor<std::uint8_t>({height})};
+    if (device.kind() == DeviceKind::Gpu && input_ == Input::Streamed) {
+      const auto records = loaders_[d].tensor<std::uint8_t>({height, record_bytes(pixels)});
+      loaders_[d].submit(kernels::gather(), begin, in(images), in(labels), in(order), out(records));
+      device.submit(kernels::normalise(), scale_, in(offsets_), in(records), out(shard.x),
+                    out(shard.y));
+    } else {
+      device.submit(kernels::load(), begin, scale_, in(offsets_), in(images), in(labels), in(order),
+                    out(shard.x), out(shard.y));
+    }
     shards.push_back(std::move(shard));
   }
   return shards;
 }
 
 std::vector<Future> Trainer::step(const Order& order, std::size_t first, std::size_t rows) {
-  const std::vector<Shard> shards = load(nullptr, train_images_, train_labels_, order, first, rows);
+  const std::vector<Shard> shards = load(train_images_, train_labels_, order, first, rows);
   for (std::size_t d = 0; d < networks_.size(); ++d) networks_[d].forward(shards[d], rows);
 
   if (networks_.size() == 1) return {networks_[0].descend(2), networks_[0].descend(1)};
@@ -198,7 +219,7 @@ Epoch Trainer::train(std::uint64_t epoch, const std::function<void(const Progres
 Epoch Trainer::evaluate() {
   const auto start = Clock::now();
   if (test_.empty())
-    test_ = load(nullptr, test_images_, test_labels_, in_order(test_count_), 0, test_count_);
+    test_ = load(test_images_, test_labels_, in_order(test_count_), 0, test_count_);
   std::vector<Tensor<double>> scores;
   for (std::size_t d = 0; d < networks_.size(); ++d) {
     scores.push_back(devices_[d].tensor<double>({2}));

@@ -19,6 +19,12 @@ struct Progress {
   std::optional<double> loss;  ///< mean of the samples so far, a moment ago
 };
 
+/// Where a GPU's minibatches come from.
+enum class Input {
+  Streamed,  ///< a socket gathers each from host memory; it travels as bytes
+  Resident,  ///< the training set is copied to the GPU once, which gathers by itself
+};
+
 /// What one pass over the training set gave. Loss and accuracy are of each sample when it was
 /// trained on.
 struct Epoch {
@@ -27,7 +33,7 @@ struct Epoch {
 };
 
 /// Data-parallel training: every device has its own copy of the network and trains its shard of
-/// each minibatch. A socket prepares the minibatches some steps ahead; the gradients are summed
+/// each minibatch. A socket gathers the minibatches some steps ahead; the gradients are summed
 /// over the devices layer by layer, a large one in parts, each as soon as it is there, while the
 /// rest of the backward pass runs.
 ///
@@ -37,7 +43,7 @@ class Trainer {
  public:
   /// Puts the data set into host memory. `runtime` outlives it.
   Trainer(const Runtime& runtime, const Dataset& data, const Hyper& hyper,
-          std::vector<Device> devices, Shares shares);
+          std::vector<Device> devices, Shares shares, Input input = Input::Streamed);
 
   /// Random weights.
   void initialise();
@@ -61,7 +67,7 @@ class Trainer {
  private:
   using Order = Tensor<std::uint32_t>;
 
-  [[nodiscard]] std::vector<Shard> load(const Device* loader, const Tensor<std::uint8_t>& images,
+  [[nodiscard]] std::vector<Shard> load(const Tensor<std::uint8_t>& images,
                                         const Tensor<std::uint8_t>& labels, const Order& order,
                                         std::size_t first, std::size_t rows) const;
   std::vector<Future> step(const Order& order, std::size_t first, std::size_t rows);
@@ -73,6 +79,7 @@ class Trainer {
   const std::vector<Device> devices_;
   Shares shares_;
   std::vector<Network> networks_;
+  const Input input_;
   std::vector<Device> loaders_;  // the socket that prepares data for each device
   Collective group_;
   const float scale_;  // of pixels

@@ -7,6 +7,7 @@
 #include "actors/runtime.hpp"
 #include "apps/mlp/checkpoint.hpp"
 #include "apps/mlp/data_kernels.hpp"
+#include "apps/mlp/layout.hpp"
 #include "apps/mlp/network.hpp"
 #include "apps/mlp/shares.hpp"
 #include "apps/mlp_tiny_data.hpp"
@@ -122,7 +123,7 @@ struct Reference {
 
   Reference(const Hyper& h, const std::vector<float>& x, const std::vector<std::uint8_t>& y,
             const std::vector<float>& w1, const std::vector<float>& w2)
-      : inputs(h.inputs + 1),
+      : inputs(static_cast<std::size_t>(row_with_one(std::int64_t(h.inputs)))),
         hidden(h.hidden),
         classes(h.classes),
         rows(y.size()),
@@ -172,6 +173,7 @@ TEST_CASE("gradients of shards on any devices add up to those of the definition"
   for (std::size_t r = 0; r < rows; ++r) {
     for (std::size_t i = 0; i < hyper.inputs; ++i) x.push_back(unit(random));
     x.push_back(1);
+    x.push_back(0);
     y.push_back(static_cast<std::uint8_t>(random() % hyper.classes));
   }
   Network first(rt.socket(0), hyper);
@@ -185,7 +187,7 @@ TEST_CASE("gradients of shards on any devices add up to those of the definition"
     double loss = 0;
     for (std::size_t d = 0; d + 1 < cuts.size(); ++d) {
       const auto count = static_cast<std::int64_t>(cuts[d + 1] - cuts[d]);
-      const auto width = static_cast<std::int64_t>(hyper.inputs + 1);
+      const auto width = row_with_one(std::int64_t(hyper.inputs));
       const auto from = static_cast<std::ptrdiff_t>(cuts[d]);
       const Shard shard{
           rt.from_host(
@@ -199,11 +201,11 @@ TEST_CASE("gradients of shards on any devices add up to those of the definition"
       network.forward(shard, rows);
       // The first layer in two parts.
       std::size_t at = 0;
-      for (const Part& part : {Part{1, 0, 13}, Part{1, 13, 18}}) {
+      for (const Part& part : {Part{1, 0, 13}, Part{1, 13, 19}}) {
         const auto rows_of_g1 = network.gradient(part).to_host();
         for (const float value : rows_of_g1.span()) g1[at++] += value;
       }
-      const auto whole = network.gradient({2, 0, 18}).to_host();
+      const auto whole = network.gradient({2, 0, 24}).to_host();
       for (std::size_t i = 0; i < g2.size(); ++i) g2[i] += whole[i];
       loss += network.score().to_host()[0];
     }
@@ -217,14 +219,14 @@ TEST_CASE("the parts of a gradient cover it, the last layer first", "[apps]") {
   for (std::size_t hidden : {1u, 256u, 4096u}) {
     const auto parts = gradient_parts({784, hidden, 10, 256, 0.1f, 0.9f, 1});
     CHECK(parts[0].layer == 2);
-    CHECK(parts[0].rows == static_cast<std::int64_t>(hidden) + 1);
+    CHECK(parts[0].rows == row_with_one(hidden));
     std::int64_t next = 0;
     for (std::size_t p = 1; p < parts.size(); ++p) {
       CHECK(parts[p].layer == 1);
       CHECK(parts[p].first == next);
       next += parts[p].rows;
     }
-    CHECK(next == 785);
+    CHECK(next == 792);
   }
 }
 
@@ -232,7 +234,7 @@ TEST_CASE("a step in one op is the same step as gradient and update", "[apps]") 
   Runtime rt;
   for (float momentum : {0.0f, 0.9f}) {
     const Hyper hyper{20, 40, 4, 50, 0.1f, momentum, 3};
-    const Shard shard{rt.uniform({50, 21}, rt.socket(0), 5),
+    const Shard shard{rt.uniform({50, 24}, rt.socket(0), 5),
                       rt.from_host(std::vector<std::uint8_t>(50, 2), {50})};
     Network together(rt.socket(0), hyper), apart(rt.gpu(0), hyper);
     for (Network* network : {&together, &apart}) {
@@ -244,7 +246,7 @@ TEST_CASE("a step in one op is the same step as gradient and update", "[apps]") 
           network->descend(2);
           network->descend(1);
         } else {
-          for (const Part& part : {Part{2, 0, 41}, Part{1, 0, 8}, Part{1, 8, 13}})
+          for (const Part& part : {Part{2, 0, 48}, Part{1, 0, 8}, Part{1, 8, 16}})
             network->update(part, network->gradient(part));
         }
       }

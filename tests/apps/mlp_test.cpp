@@ -111,6 +111,12 @@ TEST_CASE("any set of devices and shares gives the loss curve of one device", "[
   }
 }
 
+TEST_CASE("it does not matter where the minibatches come from", "[apps]") {
+  Session session;
+  const auto streamed = losses(session.train("--epochs 3"));
+  CHECK(losses(session.train("--epochs 3 --input resident")) == streamed);
+}
+
 TEST_CASE("a resumed run goes on to the numbers of an uninterrupted one", "[apps]") {
   Session session;
   const std::string file = session.file("checkpoint");
@@ -169,6 +175,7 @@ TEST_CASE("wrong input is refused in one line before any training", "[apps]") {
            {"--momentum 1", "--momentum 1"},
            {"--epochs 0", "--epochs 0"},
            {"--seed -1", "--seed -1"},
+           {"--input disk", "streamed or resident"},
            {"--eval-every 0", "--eval-every 0"},
            {"--share 1,2,3", "3 numbers for 2 devices"},
            {"--share 1,x", "\"x\""},
@@ -217,7 +224,8 @@ TEST_CASE("the trace is well-formed, and spans of a lane do not overlap", "[apps
     const double start = event["ts"], length = event["dur"];
     lanes[{event["pid"], event["tid"]}].push_back({start, start + length});
   }
-  for (const char* name : {"mlp_load", "mlp_forward", "mlp_gradient", "mlp_update", "mlp_evaluate"})
+  for (const char* name :
+       {"mlp_gather", "mlp_normalise", "mlp_forward", "mlp_gradient", "mlp_update", "mlp_evaluate"})
     CHECK(names.count(name) == 1);
   for (auto& [lane, spans] : lanes) {
     std::sort(spans.begin(), spans.end());

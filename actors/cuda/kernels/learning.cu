@@ -16,14 +16,16 @@ __device__ inline float pixel(const std::uint8_t* row, std::size_t p, std::size_
 
 // Four pixels a thread; `is_packed`: every row of x begins at 16 bytes and of `from` at 4.
 __global__ void __launch_bounds__(kBlock)
-    normalise_kernel(float* x, std::size_t rows, std::size_t pixels, std::size_t width,
-                     const std::uint8_t* from, const std::uint32_t* order, float scale,
-                     const float* offsets, bool is_packed) {
-  const std::size_t quads = (width + 3) / 4;
+    normalise_kernel(float* x, std::uint8_t* y, std::size_t rows, unsigned pixels, unsigned width,
+                     ByteRows from, float scale, const float* offsets, bool is_packed) {
+  const unsigned quads = (width + 3) / 4;
   for (std::size_t i = first_item(); i < rows * quads; i += item_stride()) {
-    const std::size_t r = i / quads, p = i % quads * 4;
-    const std::uint8_t* row = from + (order ? order[r] : r) * pixels;
+    const std::size_t r = i / quads;
+    const unsigned p = static_cast<unsigned>(i % quads) * 4;
+    const std::size_t source = from.order ? from.order[r] : r;
+    const std::uint8_t* row = from.bytes + source * from.pitch;
     float* to = x + r * width + p;
+    if (p == 0 && from.labels) y[r] = from.labels[source * from.label_pitch];
     if (is_packed && p + 4 <= pixels) {
       const uchar4 bytes = *reinterpret_cast<const uchar4*>(row + p);
       float4 base = make_float4(0, 0, 0, 0);
@@ -35,14 +37,9 @@ __global__ void __launch_bounds__(kBlock)
                       fmaf(scale, static_cast<float>(bytes.w), base.w));
       continue;
     }
-    for (std::size_t j = 0; j < 4 && p + j < width; ++j)
+    for (unsigned j = 0; j < 4 && p + j < width; ++j)
       to[j] = pixel(row, p + j, pixels, scale, offsets);
   }
-}
-
-__global__ void gather_bytes_kernel(std::uint8_t* to, std::size_t rows, const std::uint8_t* from,
-                                    const std::uint32_t* order) {
-  for (std::size_t r = first_item(); r < rows; r += item_stride()) to[r] = from[order[r]];
 }
 
 // A warp a row.
@@ -96,22 +93,15 @@ __global__ void __launch_bounds__(kBlock)
 
 }  // namespace
 
-void normalise(CUstream_st* stream, float* x, std::size_t rows, std::size_t pixels,
-               std::size_t width, const std::uint8_t* from, const std::uint32_t* order, float scale,
-               const float* offsets) {
+void normalise(CUstream_st* stream, float* x, std::uint8_t* y, std::size_t rows, std::size_t pixels,
+               std::size_t width, const ByteRows& from, float scale, const float* offsets) {
   if (rows == 0 || width == 0) return;
-  const bool is_packed = is_pack_aligned(x) && width % 4 == 0 && pixels % 4 == 0 &&
-                         reinterpret_cast<std::uintptr_t>(from) % 4 == 0;
+  const bool is_packed = is_pack_aligned(x) && width % 4 == 0 && from.pitch % 4 == 0 &&
+                         reinterpret_cast<std::uintptr_t>(from.bytes) % 4 == 0;
   normalise_kernel<<<blocks_for(rows * ((width + 3) / 4)), kBlock, 0, stream>>>(
-      x, rows, pixels, width, from, order, scale, offsets, is_packed);
+      x, y, rows, static_cast<unsigned>(pixels), static_cast<unsigned>(width), from, scale, offsets,
+      is_packed);
   WEFT_CHECK_LAUNCH("normalise");
-}
-
-void gather_bytes(CUstream_st* stream, std::uint8_t* to, std::size_t rows, const std::uint8_t* from,
-                  const std::uint32_t* order) {
-  if (rows == 0) return;
-  gather_bytes_kernel<<<blocks_for(rows), kBlock, 0, stream>>>(to, rows, from, order);
-  WEFT_CHECK_LAUNCH("gather_bytes");
 }
 
 void softmax_cross_entropy(CUstream_st* stream, float* z, std::size_t rows, std::size_t classes,

@@ -9,16 +9,20 @@ struct CUstream_st;
 /// `DeviceError` if a launch is refused. Matrices are row-major.
 namespace weft::cuda {
 
-/// Rows of bytes become rows of numbers: `x[r, p] = scale · from[r, p] + offsets[p]` for p <
-/// pixels, 1 for p = pixels, 0 behind it; x of [rows, width], width > pixels. Row r comes from row
-/// `order[r]` of `from`, or from row r where `order` is null. `offsets` may be null: 0.
-void normalise(CUstream_st* stream, float* x, std::size_t rows, std::size_t pixels,
-               std::size_t width, const std::uint8_t* from, const std::uint32_t* order, float scale,
-               const float* offsets);
+/// Rows of bytes in the device's memory, each with a label.
+struct ByteRows {
+  const std::uint8_t* bytes = nullptr;
+  std::size_t pitch = 0;                 ///< bytes from row to row
+  const std::uint8_t* labels = nullptr;  ///< null: no labels are wanted
+  std::size_t label_pitch = 1;           ///< bytes from label to label
+  const std::uint32_t* order = nullptr;  ///< row r is taken from row `order[r]`; null: from row r
+};
 
-/// `to[r] = from[order[r]]`
-void gather_bytes(CUstream_st* stream, std::uint8_t* to, std::size_t rows, const std::uint8_t* from,
-                  const std::uint32_t* order);
+/// Rows of bytes become rows of numbers: `x[r, p] = scale · byte + offsets[p]` for p < pixels, 1
+/// for p = pixels, 0 behind it; x of [rows, width], width > pixels. `offsets` may be null: 0.
+/// Labels go to `y`.
+void normalise(CUstream_st* stream, float* x, std::uint8_t* y, std::size_t rows, std::size_t pixels,
+               std::size_t width, const ByteRows& from, float scale, const float* offsets);
 
 /// Softmax and cross-entropy of `rows` rows of logits z [rows, classes], with labels below
 /// `classes`: z becomes `(softmax(z) - onehot(label)) · scale` if `scale` is not 0, else it stays.

@@ -3,6 +3,8 @@
 #include <vector>
 #include <weft/weft.hpp>
 
+#include "axpy.hpp"
+
 int main() {
   const auto axpy = weft::Kernel("axpy")
                         .cpu([](weft::Cpu& cpu, float a, weft::In<float> x, weft::InOut<float> y) {
@@ -12,6 +14,11 @@ int main() {
                           const auto n = static_cast<double>(x.size());
                           return weft::Cost{.flops = 2 * n, .bytes = 12 * n};
                         });
+#ifdef EXAMPLE_HAS_CUDA
+  axpy.cuda([](weft::Cuda& gpu, float a, weft::In<float> x, weft::InOut<float> y) {
+    launch_axpy(gpu.stream(), a, x.data(), y.data(), y.size());
+  });
+#endif
 
   weft::Runtime rt;
   const weft::Shape shape{1'000'000};

@@ -62,7 +62,8 @@ void check_product(PlainCuda& cuda, const Case& shape, bool ta, bool tb, T alpha
     for (std::int64_t i = 0; i < shape.m; ++i)
       for (std::int64_t j = 0; j < shape.n; ++j)
         c[size(i, product.ldc) + static_cast<std::size_t>(j)] = std::nan("");
-  const DeviceArray<T> da(a, shape.shift), db(b, shape.shift), dc(c, shape.shift), dbias(bias);
+  const DeviceArray<T> da(a, shape.shift), db(b, shape.shift), dc(c, shape.shift),
+      dbias(bias, shape.shift);
   product.a = da.data();
   product.b = db.data();
   product.c = dc.data();
@@ -150,9 +151,12 @@ TEST_CASE("bias and rectifier are applied where the product is stored", "[cuda][
   WEFT_NEEDS_GPU();
   PlainCuda cuda;
   for (const auto epilogue : {Epilogue::Relu, Epilogue::Bias, Epilogue::ReluBias})
-    for (const Case& shape :
-         {Case{64, 64, 32}, Case{33, 17, 9}, Case{256, 264, 792, 0, 0, 8}, Case{20, 30, 0}})
-      check_product<float>(cuda, shape, false, false, 1, 0, epilogue, 1e-6);
+    for (const Case& shape : {Case{64, 64, 32}, Case{33, 17, 9}, Case{256, 264, 792, 0, 0, 8},
+                              Case{20, 30, 0}, Case{48, 40, 24, 0, 0, 0, 1}})
+      for (const bool transposed : {false, true}) {
+        check_product<float>(cuda, shape, transposed, transposed, 1, 0, epilogue, 1e-6);
+        check_product<double>(cuda, shape, transposed, false, 1, 0.5, epilogue, 1e-14);
+      }
 }
 
 TEST_CASE("a product over nothing scales, and one of nothing does nothing", "[cuda][gpu]") {

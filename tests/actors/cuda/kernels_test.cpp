@@ -207,8 +207,10 @@ TEST_CASE("pictures become rows of numbers with a one and zeros behind", "[cuda]
     for (const std::size_t more : {1, 2, 8})
       for (const bool with_order : {false, true}) {
         INFO("pixels " << pixels << " more " << more << " order " << with_order);
+        // With an order labels lie apart, else behind the pixels of their row.
         const std::size_t rows = 37, width = pixels + more, samples = 50;
-        const auto images = random_values<std::uint8_t>(samples * pixels, 1);
+        const std::size_t pitch = with_order ? pixels : (pixels + 16) / 16 * 16;
+        const auto images = random_values<std::uint8_t>(samples * pitch, 1);
         const auto offsets = random_values<float>(pixels, 2);
         const auto labels = random_values<std::uint8_t>(samples, 3);
         std::vector<std::uint32_t> order(rows);
@@ -217,17 +219,18 @@ TEST_CASE("pictures become rows of numbers with a one and zeros behind", "[cuda]
         const DeviceArray<std::uint8_t> from(images), from_labels(labels), y(rows);
         const DeviceArray<float> base(offsets), x(rows * width);
         const DeviceArray<std::uint32_t> device_order(order);
-        normalise(cuda.stream(), x.data(), rows, pixels, width, from.data(),
-                  with_order ? device_order.data() : nullptr, 0.25f, base.data());
-        gather_bytes(cuda.stream(), y.data(), rows, from_labels.data(), device_order.data());
+        ByteRows source{from.data(), pitch, from.data() + pixels, pitch, nullptr};
+        if (with_order) source = {from.data(), pitch, from_labels.data(), 1, device_order.data()};
+        normalise(cuda.stream(), x.data(), y.data(), rows, pixels, width, source, 0.25f,
+                  base.data());
         cuda.synchronise();
         const auto is = x.values();
         const auto ys = y.values();
         for (std::size_t r = 0; r < rows; ++r) {
-          REQUIRE(ys[r] == labels[order[r]]);
+          REQUIRE(ys[r] == (with_order ? labels[order[r]] : images[r * pitch + pixels]));
           for (std::size_t p = 0; p < width; ++p) {
             const double wanted =
-                p < pixels ? 0.25 * images[order[r] * pixels + p] + offsets[p] : p == pixels;
+                p < pixels ? 0.25 * images[order[r] * pitch + p] + offsets[p] : p == pixels;
             REQUIRE(std::abs(is[r * width + p] - wanted) < 1e-5);
           }
         }

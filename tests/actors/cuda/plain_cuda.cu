@@ -2,6 +2,8 @@
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <stdexcept>
 
@@ -94,7 +96,7 @@ void* PlainCuda::scratch(std::size_t bytes) {
     scratch_bytes_ = bytes;
   }
   // An op must not count on what another left.
-  WEFT_CHECK_CUDA(cudaMemsetAsync(scratch_, 0xff, bytes, stream_));
+  if (poisons_) WEFT_CHECK_CUDA(cudaMemsetAsync(scratch_, 0xff, bytes, stream_));
   return scratch_;
 }
 
@@ -104,6 +106,52 @@ void PlainCuda::clear(void* data, std::size_t bytes) {
 
 void PlainCuda::synchronise() {
   WEFT_CHECK_CUDA(cudaStreamSynchronize(stream_));
+}
+
+double PlainCuda::device_microseconds(const std::function<void()>& enqueue) {
+  constexpr int kInGraph = 50, kLaunches = 7;
+  enqueue();  // loads kernels and makes plans
+  synchronise();
+  cudaGraph_t graph;
+  cudaGraphExec_t executable;
+  WEFT_CHECK_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+  for (int i = 0; i < kInGraph; ++i) enqueue();
+  WEFT_CHECK_CUDA(cudaStreamEndCapture(stream_, &graph));
+  WEFT_CHECK_CUDA(cudaGraphInstantiate(&executable, graph, 0));
+  cudaEvent_t begin, end;
+  WEFT_CHECK_CUDA(cudaEventCreate(&begin));
+  WEFT_CHECK_CUDA(cudaEventCreate(&end));
+  std::vector<double> times;
+  for (int i = 0; i <= kLaunches; ++i) {
+    WEFT_CHECK_CUDA(cudaEventRecord(begin, stream_));
+    WEFT_CHECK_CUDA(cudaGraphLaunch(executable, stream_));
+    WEFT_CHECK_CUDA(cudaEventRecord(end, stream_));
+    WEFT_CHECK_CUDA(cudaEventSynchronize(end));
+    float milliseconds = 0;
+    WEFT_CHECK_CUDA(cudaEventElapsedTime(&milliseconds, begin, end));
+    if (i > 0) times.push_back(1e3 * milliseconds / kInGraph);
+  }
+  WEFT_CHECK_CUDA(cudaEventDestroy(begin));
+  WEFT_CHECK_CUDA(cudaEventDestroy(end));
+  WEFT_CHECK_CUDA(cudaGraphExecDestroy(executable));
+  WEFT_CHECK_CUDA(cudaGraphDestroy(graph));
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+double PlainCuda::host_microseconds(const std::function<void()>& enqueue) {
+  using Clock = std::chrono::steady_clock;
+  enqueue();
+  std::vector<double> times;
+  for (int i = 0; i < 201; ++i) {
+    synchronise();
+    const auto begin = Clock::now();
+    enqueue();
+    times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+  }
+  synchronise();
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
 }
 
 }  // namespace weft::test

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -68,9 +69,17 @@ class PlainCuda final : public Cuda {
   [[nodiscard]] cublasLtContext* blas_lt() override;
   [[nodiscard]] int device() const override { return 0; }
   [[nodiscard]] Precision precision() const override { return precision_; }
-  /// Poisoned at each call.
+  /// Poisoned at each call, unless told otherwise.
   [[nodiscard]] void* scratch(std::size_t bytes) override;
   void clear(void* data, std::size_t bytes) override;
+
+  /// Time of one `enqueue` on the device alone: the median of some launches of a graph that holds
+  /// it many times. It must not wait for anything.
+  double device_microseconds(const std::function<void()>& enqueue);
+  /// Time that `enqueue` takes the host when the device has nothing else to do: the median.
+  double host_microseconds(const std::function<void()>& enqueue);
+  /// Scratch is left as it is, so that times are those of the kernels.
+  void keep_scratch() { poisons_ = false; }
 
   void set_precision(Precision precision) { precision_ = precision; }
   void synchronise();
@@ -81,6 +90,7 @@ class PlainCuda final : public Cuda {
   cublasLtContext* blas_lt_ = nullptr;
   void* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
+  bool poisons_ = true;
   Precision precision_ = Precision::Fp32;
 };
 
