@@ -31,7 +31,7 @@ class Fabric {
       if (gpu_of_[f].is_valid())
         for (const NvlinkFact& link : facts_.gpus[f].nvlinks) sort_in(f, link);
     if (pairs_.empty() && to_switch_.empty() && to_cpu_.empty()) {
-      if (!facts_.nvml_problem.empty()) assume_from_peers();
+      if (!facts_.nvml_problem.empty() || nowhere_ > 0) assume_from_peers();
       return;
     }
     drop_known();
@@ -257,7 +257,7 @@ class Fabric {
     }
     warn("nvlinks_assumed", std::to_string(with_peers) +
                                 " GPUs reach each other as they do over NVLink; how many links "
-                                "there are is assumed, for NVML cannot be asked");
+                                "there are is assumed, for NVML does not tell");
   }
 
   [[nodiscard]] bool has_atomics(std::uint32_t a, std::uint32_t b) const {

@@ -441,6 +441,14 @@ TEST_CASE("without NVML, NVLinks follow from native atomics between peers", "[gp
     CHECK(nvlinks(machine)[0].b.kind == NodeKind::Hub);
     CHECK(find_route(machine, GpuId{0}, GpuId{7}).bytes_per_second == 450e9);
   }
+  SECTION("and from links between GPUs whose other ends a virtual machine hides") {
+    GpuFacts facts = facts_of(2, true);
+    facts.nvml_problem.clear();
+    for (GpuFact& gpu : facts.gpus) add_links(gpu, 18, NvlinkRemote::Gpu, std::nullopt);
+    const Machine machine = with_gpu_facts(host({addresses[0], addresses[1]}), facts);
+    REQUIRE(nvlinks(machine).size() == 1);
+    CHECK(warns(machine, "nvlinks_assumed"));
+  }
   SECTION("peers over PCIe have none") {
     const Machine machine = with_gpu_facts(host({addresses[0], addresses[1]}), facts_of(2, false));
     CHECK(nvlinks(machine).empty());
