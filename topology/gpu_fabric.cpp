@@ -27,6 +27,7 @@ class Fabric {
       : m_(machine), facts_(facts), gpu_of_(gpu_of) {}
 
   void run() {
+    add_c2c_links();
     for (std::size_t f = 0; f < facts_.gpus.size(); ++f)
       if (gpu_of_[f].is_valid())
         for (const NvlinkFact& link : facts_.gpus[f].nvlinks) sort_in(f, link);
@@ -205,18 +206,43 @@ class Fabric {
     return *found;
   }
 
-  /// NVLinks to the processor: POWER8 and POWER9, and the C2C links of Grace.
+  [[nodiscard]] bool is_joined_to_socket(Node gpu) const {
+    return std::any_of(m_.links.begin(), m_.links.end(), [&](const Link& link) {
+      const bool is_fabric = link.kind == LinkKind::Nvlink || link.kind == LinkKind::C2c;
+      return is_fabric && ((link.a.kind == NodeKind::Socket && link.b == gpu) ||
+                           (link.b.kind == NodeKind::Socket && link.a == gpu));
+    });
+  }
+
+  [[nodiscard]] std::optional<Node> socket_of(Node gpu) const {
+    const std::vector<MemoryId>& near = m_.gpus[gpu.index].near;
+    if (near.empty() || m_.memories[near.front().value].near.empty()) return std::nullopt;
+    return Node(m_.memories[near.front().value].near.front());
+  }
+
+  /// Grace: the driver says that the link is there, not how fast it is.
+  void add_c2c_links() {
+    for (std::size_t f = 0; f < facts_.gpus.size(); ++f) {
+      if (!facts_.gpus[f].has_c2c || !gpu_of_[f].is_valid()) continue;
+      const Node self = gpu_of_[f];
+      const std::optional<Node> socket = socket_of(self);
+      if (!socket || is_joined_to_socket(self)) continue;
+      Link link;
+      link.kind = LinkKind::C2c;
+      link.a = *socket;
+      link.b = self;
+      link.bytes_per_second[0] = link.bytes_per_second[1] = rates::kC2c;
+      link.latency = rates::kNvlinkLatency;
+      m_.links.push_back(link);
+    }
+  }
+
+  /// NVLinks to the processor: POWER8 and POWER9.
   void add_cpu_links() {
     for (const auto& [gpu, bundle] : to_cpu_) {
       const Node self = GpuId{gpu};
-      const bool is_known = std::any_of(m_.links.begin(), m_.links.end(), [&](const Link& link) {
-        const bool is_fabric = link.kind == LinkKind::Nvlink || link.kind == LinkKind::C2c;
-        return is_fabric && ((link.a.kind == NodeKind::Socket && link.b == self) ||
-                             (link.b.kind == NodeKind::Socket && link.a == self));
-      });
-      const std::vector<MemoryId>& near = m_.gpus[gpu].near;
-      if (is_known || near.empty() || m_.memories[near.front().value].near.empty()) continue;
-      add_link(m_.memories[near.front().value].near.front(), self, bundle);
+      const std::optional<Node> socket = socket_of(self);
+      if (socket && !is_joined_to_socket(self)) add_link(*socket, self, bundle);
     }
   }
 

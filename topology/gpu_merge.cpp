@@ -281,10 +281,14 @@ class GpuMerge {
                                           [&](auto g) { return m_.gpus[g].near == near; });
       if (!is_one) continue;
       m_.hubs[h].near = near;
-      std::erase_if(m_.links, [&](const Link& link) {
+      const auto leads_up = [&](const Link& link, bool to_near) {
         return link.kind == LinkKind::Bus && link.b == Node(HubId{h}) &&
-               link.a.kind == NodeKind::Socket && !is_near(SocketId{link.a.index}, near.front());
-      });
+               link.a.kind == NodeKind::Socket &&
+               is_near(SocketId{link.a.index}, near.front()) == to_near;
+      };
+      if (std::any_of(m_.links.begin(), m_.links.end(),
+                      [&](const Link& link) { return leads_up(link, true); }))
+        std::erase_if(m_.links, [&](const Link& link) { return leads_up(link, false); });
     }
   }
 

@@ -456,6 +456,29 @@ TEST_CASE("without NVML, NVLinks follow from native atomics between peers", "[gp
   }
 }
 
+TEST_CASE("links to the processor are added where the machine has none", "[gpu_facts]") {
+  const Machine bare = host({"0000:05:00.0", "0000:06:00.0"});
+  GpuFacts facts;
+  facts.gpus = {h200("0000:05:00.0", 0), h200("0000:06:00.0", 1)};
+  facts.gpus[0].has_c2c = true;
+  add_links(facts.gpus[1], 3, NvlinkRemote::Cpu, std::nullopt);
+  Machine machine = with_gpu_facts(bare, facts);
+  for (int again = 0; again < 2; ++again) {
+    std::vector<Link> added;
+    for (const Link& link : machine.links)
+      if (link.kind == LinkKind::C2c || link.kind == LinkKind::Nvlink) added.push_back(link);
+    REQUIRE(added.size() == 2);
+    CHECK(added[0].kind == LinkKind::C2c);
+    CHECK(added[0].a == Node(SocketId{0}));
+    CHECK(added[0].b == Node(GpuId{0}));
+    CHECK(added[0].provenance == Provenance::Assumed);
+    CHECK(added[1].a == Node(SocketId{1}));
+    CHECK(added[1].b == Node(GpuId{1}));
+    CHECK(added[1].width == 3);
+    machine = with_gpu_facts(machine, facts);
+  }
+}
+
 TEST_CASE("an idle PCIe link gets the generation it works with", "[gpu_facts]") {
   Machine bare = host({"0000:05:00.0"});
   Link* pcie = nullptr;

@@ -19,6 +19,8 @@ TEST_CASE("NVML is read through the layouts of its manual", "[cuda]") {
     CHECK(first.compute_capability == 90);
     CHECK(first.is_prohibited);
     CHECK_FALSE(first.is_mig_enabled);
+    CHECK(first.has_c2c);
+    CHECK_FALSE(facts.gpus[1].has_c2c);
     CHECK(first.pcie_generation == 1);
     CHECK(first.max_pcie_generation == 5);
     CHECK(first.pcie_width == 16);
