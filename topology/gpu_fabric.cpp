@@ -35,12 +35,12 @@ class Fabric {
       if (!facts_.nvml_problem.empty() || nowhere_ > 0) assume_from_peers();
       return;
     }
+    add_cpu_links();
     drop_known();
     drop_unusable();
     for (const auto& [ends, bundle] : pairs_)
       add_link(GpuId{ends.first}, GpuId{ends.second}, bundle);
     add_switches();
-    add_cpu_links();
     if (nowhere_ > 0)
       warn("nvlinks_to_hidden_gpus",
            std::to_string(nowhere_) + " NVLinks lead to GPUs that are not part of this machine");

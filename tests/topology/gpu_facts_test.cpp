@@ -1,6 +1,7 @@
 #include "topology/gpu_facts.hpp"
 
 #include <algorithm>
+#include <random>
 #include <set>
 
 #include "support/catch.hpp"
@@ -505,6 +506,61 @@ TEST_CASE("an idle PCIe link gets the generation it works with", "[gpu_facts]") 
   // What has been measured stays.
   pcie->provenance = Provenance::Measured;
   CHECK(rate() == 3.2e9);
+}
+
+TEST_CASE("any facts give a machine that is consistent, and the same when laid over again",
+          "[gpu_facts]") {
+  const std::vector<const char*> pool = {"0000:05:00.0", "0000:06:00.0", "0001:05:00.0",
+                                         "10001:05:00.0", "0000:07:00.0"};
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+    std::vector<const char*> addresses = pool;
+    std::shuffle(addresses.begin(), addresses.end(), random);
+    const std::vector<const char*> on_bus(addresses.begin(),
+                                          addresses.begin() + 1 + static_cast<long>(below(4)));
+    const Machine bare = host(on_bus, below(2) == 0);
+    GpuFacts facts;
+    std::shuffle(addresses.begin(), addresses.end(), random);
+    const std::size_t count = below(6);
+    int ordinal = 0;
+    for (std::size_t g = 0; g < count; ++g) {
+      GpuFact fact = h200(addresses[g % addresses.size()], below(3) ? ordinal++ : -1);
+      if (below(8) == 0) fact.pci.reset();
+      fact.numa_node = static_cast<std::int64_t>(below(4)) - 1;
+      fact.is_prohibited = below(8) == 0;
+      fact.is_mig_enabled = below(6) == 0;
+      if (below(6) == 0) fact.mig_parent = "?";
+      fact.has_c2c = below(8) == 0;
+      for (std::size_t i = below(6); i > 0; --i)
+        fact.nvlinks.push_back(
+            {static_cast<NvlinkRemote>(below(4)),
+             below(3) ? std::optional(at(pool[below(pool.size())])) : std::nullopt,
+             static_cast<std::uint32_t>(below(7)), 1e9});
+      for (std::size_t i = below(6); i > 0; --i)
+        fact.peers.push_back({below(2) == 0, below(2) == 0, 0});
+      facts.gpus.push_back(std::move(fact));
+    }
+    if (below(3) == 0) facts.visible_devices = "0,GPU-";
+    if (below(3) == 0) facts.nvml_problem = "no NVML";
+    if (below(6) == 0) facts.cuda_problem = "no CUDA";
+
+    const Machine machine = with_gpu_facts(bare, facts);
+    REQUIRE_NOTHROW(check_machine(machine));
+    CHECK(machine.gpus.size() >= bare.gpus.size());
+    CHECK(std::is_sorted(machine.gpus.begin(), machine.gpus.end(), [](const Gpu& a, const Gpu& b) {
+      return a.pci && b.pci && *a.pci < *b.pci;
+    }));
+    std::set<int> seen;
+    for (const int found : cuda_ordinals(machine, facts))
+      if (found >= 0) CHECK(seen.insert(found).second);
+    for (std::uint32_t g = 0; g < machine.gpus.size(); ++g)
+      CHECK(machine.memories[machine.gpus[g].memory.value].gpu == GpuId{g});
+    Machine again = with_gpu_facts(machine, facts);
+    again.warnings = machine.warnings;
+    CHECK(again == machine);
+  }
 }
 
 TEST_CASE("captured machines take facts about their GPUs in any order", "[gpu_facts]") {
