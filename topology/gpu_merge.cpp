@@ -129,16 +129,17 @@ class GpuMerge {
   /// A GPU that hwloc does not see hangs from a host bridge of its own.
   GpuId add_unseen(const GpuFact& fact) {
     const MemoryId memory = memory_of_node(fact.numa_node);
-    const std::vector<MemoryId> near =
-        memory.is_valid() ? std::vector<MemoryId>{memory} : std::vector<MemoryId>{};
+    std::vector<MemoryId> near;
+    if (memory.is_valid()) near = {memory};
+    if (near.empty() && m_.sockets.size() == 1) near = m_.sockets[0].memories;
     const GpuId id = add_gpu(fact, near);
     const std::string address = fact.pci ? to_string(*fact.pci) : std::string("no PCI address");
     warn("gpu_not_on_pci",
          fact.name + " (" + address +
-             ") is driven by CUDA and not among the PCI devices that hwloc "
+             ") is listed by the NVIDIA driver and not among the PCI devices that hwloc "
              "sees; " +
-             (memory.is_valid() ? "it is placed at NUMA node " + std::to_string(fact.numa_node)
-                                : std::string("which socket it is near to is not known")));
+             (near.empty() ? std::string("which socket it is near to is not known")
+                           : "it is placed near " + to_string(Node(near.front()))));
     const HubId bridge{static_cast<std::uint32_t>(m_.hubs.size())};
     Hub hub;
     hub.name = "host bridge";
@@ -241,6 +242,8 @@ class GpuMerge {
     if (fact->is_prohibited)
       return "its compute mode is \"prohibited\"; nvidia-smi -c 0 allows it again";
     if (fact->cuda_ordinal >= 0) return too_old(*fact);
+    if (fact->is_mig_instance() && !facts_.cuda_problem.empty() && !facts_.visible_devices)
+      return facts_.cuda_problem;
     if (fact->is_mig_instance())
       return "CUDA shows a process one MIG instance; this one is chosen by CUDA_VISIBLE_DEVICES=" +
              (fact->uuid.empty() ? std::string("MIG-…") : fact->uuid);

@@ -221,6 +221,10 @@ class Reader {
       fact.mig_parent = parent.uuid.empty() ? "?" : parent.uuid;
       fact.compute_capability = parent.compute_capability;
       fact.is_prohibited = parent.is_prohibited;
+      fact.pcie_generation = parent.pcie_generation;
+      fact.pcie_width = parent.pcie_width;
+      fact.max_pcie_generation = parent.max_pcie_generation;
+      fact.max_pcie_width = parent.max_pcie_width;
       gpus.push_back(std::move(fact));
     }
   }

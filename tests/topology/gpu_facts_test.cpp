@@ -374,6 +374,15 @@ TEST_CASE("GPUs that hwloc does not see are added in PCI order with a warning", 
   CHECK_FALSE(warns(machine, "not_connected"));
 }
 
+TEST_CASE("where there is one socket, a GPU that hwloc does not see is at it", "[gpu_facts]") {
+  GpuFacts facts;
+  facts.gpus = {h200("0000:05:00.0", 0)};
+  const Machine machine = with_gpu_facts(parse_machine("1 socket x 4 cores"), facts);
+  REQUIRE(machine.gpus.size() == 1);
+  CHECK(machine.gpus[0].near == std::vector<MemoryId>{{0}});
+  CHECK(find_route(machine, MemoryId{0}, GpuId{0}).route_class != RouteClass::None);
+}
+
 TEST_CASE("a host bridge is where the driver says that all its GPUs are", "[gpu_facts]") {
   Machine bare = host({"0000:05:00.0", "0000:06:00.0"}, false);
   // Both hang from one bridge that is joined to both sockets: a virtual machine without locality.
