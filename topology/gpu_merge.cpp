@@ -29,7 +29,7 @@ class GpuMerge {
       Gpu& gpu = m_.gpus[g];
       if (gpu.vendor == "NVIDIA") gpu.unused_reason = why_unused(g);
     }
-    narrow_bridges();
+    if (narrow_bridges()) drop_settled_warning();
     sort_by_address();
     add_nvlinks(m_, facts_, gpu_of_);
     warn_unreachable(m_);
@@ -266,7 +266,9 @@ class GpuMerge {
 
   /// A host bridge whose place the PCI bus does not tell is joined to every socket. If all GPUs
   /// below it are near the same memory, it is where they are.
-  void narrow_bridges() {
+  /// True if that was so for any.
+  bool narrow_bridges() {
+    bool any = false;
     std::vector<std::vector<std::uint32_t>> below(m_.hubs.size());
     for (std::uint32_t g = 0; g < m_.gpus.size(); ++g) {
       const Link* link = pcie_of(GpuId{g});
@@ -283,6 +285,7 @@ class GpuMerge {
           near.size() == 1 && std::all_of(below[h].begin(), below[h].end(),
                                           [&](auto g) { return m_.gpus[g].near == near; });
       if (!is_one) continue;
+      any = true;
       m_.hubs[h].near = near;
       const auto leads_up = [&](const Link& link, bool to_near) {
         return link.kind == LinkKind::Bus && link.b == Node(HubId{h}) &&
@@ -293,6 +296,21 @@ class GpuMerge {
                       [&](const Link& link) { return leads_up(link, true); }))
         std::erase_if(m_.links, [&](const Link& link) { return leads_up(link, false); });
     }
+    return any;
+  }
+
+  /// The warning that the place of PCI devices is not known goes where no bridge is left that it
+  /// speaks of.
+  void drop_settled_warning() {
+    std::vector<std::size_t> ways_up(m_.hubs.size());
+    for (const Link& link : m_.links)
+      if (link.kind == LinkKind::Bus && link.a.kind == NodeKind::Socket &&
+          link.b.kind == NodeKind::Hub)
+        ++ways_up[link.b.index];
+    if (std::any_of(ways_up.begin(), ways_up.end(), [](std::size_t ways) { return ways > 1; }))
+      return;
+    std::erase_if(m_.warnings,
+                  [](const Warning& warning) { return warning.code == "io_locality_unknown"; });
   }
 
   /// Added GPUs move to their place in PCI order, and every id that names a GPU with them.

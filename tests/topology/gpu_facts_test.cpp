@@ -277,6 +277,7 @@ TEST_CASE("without a driver every NVIDIA GPU has the driver's reason", "[gpu_fac
   bare.gpus[1].unused_reason = "weft has no engine for AMD GPUs";
   Machine machine = with_gpu_facts(bare, facts);
   CHECK(machine.gpus[0].unused_reason == facts.cuda_problem);
+  CHECK_THAT(print_tree(machine), contains_text("0000:05:00.0, not used: " + facts.cuda_problem));
   CHECK(machine.gpus[1].unused_reason == bare.gpus[1].unused_reason);
   CHECK(warns(machine, "cuda_unavailable"));
   CHECK_FALSE(warns(machine, "nvml_missing"));
@@ -409,10 +410,13 @@ TEST_CASE("a host bridge is where the driver says that all its GPUs are", "[gpu_
     return std::count_if(machine.links.begin(), machine.links.end(),
                          [&](const Link& link) { return link.b == *bridge; });
   };
+  bare.warnings.push_back({"io_locality_unknown", "hub0 and others are joined to all sockets"});
   facts.gpus[0].numa_node = facts.gpus[1].numa_node = 1;
   CHECK(buses(with_gpu_facts(bare, facts)) == 1);
+  CHECK_FALSE(warns(with_gpu_facts(bare, facts), "io_locality_unknown"));
   facts.gpus[0].numa_node = 0;
   CHECK(buses(with_gpu_facts(bare, facts)) == 2);
+  CHECK(warns(with_gpu_facts(bare, facts), "io_locality_unknown"));
   facts.gpus[0].numa_node = -1;
   CHECK(buses(with_gpu_facts(bare, facts)) == 2);
 }
