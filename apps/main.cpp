@@ -5,6 +5,7 @@
 
 #include "apps/commands.hpp"
 #include "apps/topo/topo_command.hpp"
+#include "apps/topo_hooks.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app("weft: every socket, GPU and link of a machine as an actor", "weft");
@@ -20,7 +21,7 @@ int main(int argc, char** argv) {
   weft::apps::add_bench_command(app);
 #endif
 #ifdef WEFT_APP_TOPO
-  weft::add_topo_command(app);
+  weft::add_topo_command(app, weft::apps::live_topo_hooks());
 #endif
   try {
     app.parse(argc, argv);

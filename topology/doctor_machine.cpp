@@ -38,6 +38,20 @@ const Advice& advice_on(const std::string& code) {
       {"nvlinks_hidden",
        {Severity::Warning, "NVLinks are not seen: routes between GPUs look slow",
         "use nvidia-smi topo -m instead of topo -mp"}},
+      {"cuda_unavailable",
+       {Severity::Note, "weft runs on the processor, or on emulated GPUs",
+        "put right what the reason names, if there is a GPU"}},
+      {"nvml_missing",
+       {Severity::Note, "rates of NVLinks are assumed",
+        "give the container the driver's libnvidia-ml (nvidia-container-toolkit)"}},
+      {"nvlink_without_peer_access",
+       {Severity::Warning, "copies between these GPUs go through the host",
+        "start nvidia-fabricmanager, and see nvidia-smi -q for the state of the fabric"}},
+      {"visible_devices_bad",
+       {Severity::Warning, "fewer GPUs than meant", "correct CUDA_VISIBLE_DEVICES"}},
+      {"gpu_not_on_pci",
+       {Severity::Note, "its PCIe link is assumed",
+        "show the container or virtual machine the PCI devices; install hwloc's PCI plugin"}},
       {"link_to_itself",
        {Severity::Warning, "NVLinks are there and cannot be used for routes",
         "lay the output of nvidia-smi topo -m over"}},
@@ -129,9 +143,11 @@ std::vector<Finding> diagnose_machine(const Machine& machine) {
   for (const auto& [reason, gpus] : unused) {
     std::string names;
     for (const std::string& gpu : gpus) names += (names.empty() ? "" : ", ") + gpu;
-    findings.push_back({"gpu_unused", Severity::Warning, names + " cannot be used: " + reason,
-                        "weft runs on the processor, or on emulated GPUs, in their place",
-                        "install the vendor's driver and a weft built with its engine"});
+    findings.push_back(
+        {"gpu_unused", Severity::Warning, names + " cannot be used: " + reason,
+         "weft runs on the processor, or on emulated GPUs, in their place",
+         "put right what the reason names: the driver, the container, or a weft built with "
+         "this vendor's engine"});
   }
   unequal_links(machine, findings);
   uneven_places(machine, findings);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "topology/doctor.hpp"
+#include "topology/gpu_facts.hpp"
 #include "topology/names.hpp"
 #include "topology/pci_ids.hpp"
 #include "topology/quantity.hpp"
@@ -137,21 +138,42 @@ class SystemDoctor {
     for (const Gpu& gpu : m_.gpus)
       if (gpu.pci && gpu.vendor == "NVIDIA") seen.push_back(*gpu.pci);
     std::sort(seen.begin(), seen.end());
-    for (const auto& [library, list] : f_.gpu_lists) {
-      std::vector<PciAddress> sorted = list;
-      std::sort(sorted.begin(), sorted.end());
-      if (sorted != seen)
-        add("gpus_not_all_seen", f_.has_visible_devices ? Severity::Note : Severity::Broken,
+    // Instances of one GPU share its function.
+    seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
+    // Libraries write domains with 16 or 32 bits.
+    std::map<std::string, std::vector<PciAddress>> lists = f_.gpu_lists;
+    for (auto& [library, list] : lists)
+      for (PciAddress& address : list)
+        for (const PciAddress& known : seen)
+          if (is_same_function(address, known)) address = known;
+    std::map<std::string, std::vector<PciAddress>> sorted = lists;
+    for (auto& [library, list] : sorted) std::sort(list.begin(), list.end());
+    // A GPU that has failed is missing from CUDA alone, one kept from a container from both.
+    const bool are_given =
+        sorted.count("CUDA") && sorted.count("NVML") && sorted["CUDA"] == sorted["NVML"];
+    for (const auto& [library, list] : lists) {
+      if (sorted[library] != seen) {
+        const bool is_chosen = f_.has_visible_devices || (f_.mig && library == "CUDA");
+        const Severity severity = is_chosen   ? Severity::Note
+                                  : are_given ? Severity::Warning
+                                              : Severity::Broken;
+        std::string remedy = "look for Xid errors in the kernel's log";
+        if (are_given)
+          remedy = "check which GPUs the container or the virtual machine was given";
+        else if (f_.has_visible_devices)
+          remedy = "CUDA_VISIBLE_DEVICES is set to \"" + f_.visible_devices.substr(0, 60) + "\"";
+        else if (is_chosen)
+          remedy = "CUDA shows a process one MIG instance: CUDA_VISIBLE_DEVICES chooses it";
+        add("gpus_not_all_seen", severity,
             library + " lists " + std::to_string(list.size()) + " GPUs, hwloc " +
                 std::to_string(seen.size()),
-            "some GPUs cannot be used, or their place is unknown",
-            f_.has_visible_devices
-                ? "CUDA_VISIBLE_DEVICES is set to \"" + f_.visible_devices.substr(0, 60) + "\""
-                : "look for Xid errors in the kernel's log; check the container's device list");
-      else if (sorted != list)
+            "some GPUs cannot be used, or their place is unknown; weft topo says which and why",
+            remedy);
+      } else if (sorted[library] != list) {
         add("gpu_order_differs", Severity::Warning,
             library + " counts GPUs in another order than the PCI bus",
             "gpu0 here is not device 0 there", "set CUDA_DEVICE_ORDER=PCI_BUS_ID");
+      }
     }
     if (f_.mig)
       add("mig_on", Severity::Note, "a GPU is split by MIG",

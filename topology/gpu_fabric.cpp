@@ -27,19 +27,20 @@ class Fabric {
       : m_(machine), facts_(facts), gpu_of_(gpu_of) {}
 
   void run() {
+    add_c2c_links();
     for (std::size_t f = 0; f < facts_.gpus.size(); ++f)
       if (gpu_of_[f].is_valid())
         for (const NvlinkFact& link : facts_.gpus[f].nvlinks) sort_in(f, link);
     if (pairs_.empty() && to_switch_.empty() && to_cpu_.empty()) {
-      if (!facts_.nvml_problem.empty()) assume_from_peers();
+      if (!facts_.nvml_problem.empty() || nowhere_ > 0) assume_from_peers();
       return;
     }
+    add_cpu_links();
     drop_known();
     drop_unusable();
     for (const auto& [ends, bundle] : pairs_)
       add_link(GpuId{ends.first}, GpuId{ends.second}, bundle);
     add_switches();
-    add_cpu_links();
     if (nowhere_ > 0)
       warn("nvlinks_to_hidden_gpus",
            std::to_string(nowhere_) + " NVLinks lead to GPUs that are not part of this machine");
@@ -205,18 +206,43 @@ class Fabric {
     return *found;
   }
 
-  /// NVLinks to the processor: POWER8 and POWER9, and the C2C links of Grace.
+  [[nodiscard]] bool is_joined_to_socket(Node gpu) const {
+    return std::any_of(m_.links.begin(), m_.links.end(), [&](const Link& link) {
+      const bool is_fabric = link.kind == LinkKind::Nvlink || link.kind == LinkKind::C2c;
+      return is_fabric && ((link.a.kind == NodeKind::Socket && link.b == gpu) ||
+                           (link.b.kind == NodeKind::Socket && link.a == gpu));
+    });
+  }
+
+  [[nodiscard]] std::optional<Node> socket_of(Node gpu) const {
+    const std::vector<MemoryId>& near = m_.gpus[gpu.index].near;
+    if (near.empty() || m_.memories[near.front().value].near.empty()) return std::nullopt;
+    return Node(m_.memories[near.front().value].near.front());
+  }
+
+  /// Grace: the driver says that the link is there, not how fast it is.
+  void add_c2c_links() {
+    for (std::size_t f = 0; f < facts_.gpus.size(); ++f) {
+      if (!facts_.gpus[f].has_c2c || !gpu_of_[f].is_valid()) continue;
+      const Node self = gpu_of_[f];
+      const std::optional<Node> socket = socket_of(self);
+      if (!socket || is_joined_to_socket(self)) continue;
+      Link link;
+      link.kind = LinkKind::C2c;
+      link.a = *socket;
+      link.b = self;
+      link.bytes_per_second[0] = link.bytes_per_second[1] = rates::kC2c;
+      link.latency = rates::kNvlinkLatency;
+      m_.links.push_back(link);
+    }
+  }
+
+  /// NVLinks to the processor: POWER8 and POWER9.
   void add_cpu_links() {
     for (const auto& [gpu, bundle] : to_cpu_) {
       const Node self = GpuId{gpu};
-      const bool is_known = std::any_of(m_.links.begin(), m_.links.end(), [&](const Link& link) {
-        const bool is_fabric = link.kind == LinkKind::Nvlink || link.kind == LinkKind::C2c;
-        return is_fabric && ((link.a.kind == NodeKind::Socket && link.b == self) ||
-                             (link.b.kind == NodeKind::Socket && link.a == self));
-      });
-      const std::vector<MemoryId>& near = m_.gpus[gpu].near;
-      if (is_known || near.empty() || m_.memories[near.front().value].near.empty()) continue;
-      add_link(m_.memories[near.front().value].near.front(), self, bundle);
+      const std::optional<Node> socket = socket_of(self);
+      if (socket && !is_joined_to_socket(self)) add_link(*socket, self, bundle);
     }
   }
 
@@ -257,7 +283,7 @@ class Fabric {
     }
     warn("nvlinks_assumed", std::to_string(with_peers) +
                                 " GPUs reach each other as they do over NVLink; how many links "
-                                "there are is assumed, for NVML cannot be asked");
+                                "there are is assumed, for NVML does not tell");
   }
 
   [[nodiscard]] bool has_atomics(std::uint32_t a, std::uint32_t b) const {

@@ -32,6 +32,7 @@ void take_nvml(GpuFact& into, const GpuFact& nvml) {
   if (!nvml.mig_parent.empty()) into.mig_parent = nvml.mig_parent;
   into.is_mig_enabled |= nvml.is_mig_enabled;
   into.is_prohibited |= nvml.is_prohibited;
+  into.has_c2c |= nvml.has_c2c;
   into.pcie_generation = nvml.pcie_generation;
   into.pcie_width = nvml.pcie_width;
   into.max_pcie_generation = nvml.max_pcie_generation;

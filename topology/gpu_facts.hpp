@@ -40,6 +40,7 @@ struct GpuFact {
   bool is_mig_enabled = false;           ///< a whole GPU that is split: only its instances run
   bool is_prohibited = false;            ///< compute mode "prohibited": no process may use it
   bool is_integrated = false;            ///< works in the host's memory
+  bool has_c2c = false;                  ///< joined to its processor by NVLink-C2C
   std::uint32_t pcie_generation = 0, pcie_width = 0;          ///< now; idle GPUs slow down
   std::uint32_t max_pcie_generation = 0, max_pcie_width = 0;  ///< of GPU and slot together
   std::vector<NvlinkFact> nvlinks;                            ///< active ones

@@ -29,7 +29,7 @@ class GpuMerge {
       Gpu& gpu = m_.gpus[g];
       if (gpu.vendor == "NVIDIA") gpu.unused_reason = why_unused(g);
     }
-    narrow_bridges();
+    if (narrow_bridges()) drop_settled_warning();
     sort_by_address();
     add_nvlinks(m_, facts_, gpu_of_);
     warn_unreachable(m_);
@@ -129,16 +129,17 @@ class GpuMerge {
   /// A GPU that hwloc does not see hangs from a host bridge of its own.
   GpuId add_unseen(const GpuFact& fact) {
     const MemoryId memory = memory_of_node(fact.numa_node);
-    const std::vector<MemoryId> near =
-        memory.is_valid() ? std::vector<MemoryId>{memory} : std::vector<MemoryId>{};
+    std::vector<MemoryId> near;
+    if (memory.is_valid()) near = {memory};
+    if (near.empty() && m_.sockets.size() == 1) near = m_.sockets[0].memories;
     const GpuId id = add_gpu(fact, near);
     const std::string address = fact.pci ? to_string(*fact.pci) : std::string("no PCI address");
     warn("gpu_not_on_pci",
          fact.name + " (" + address +
-             ") is driven by CUDA and not among the PCI devices that hwloc "
+             ") is listed by the NVIDIA driver and not among the PCI devices that hwloc "
              "sees; " +
-             (memory.is_valid() ? "it is placed at NUMA node " + std::to_string(fact.numa_node)
-                                : std::string("which socket it is near to is not known")));
+             (near.empty() ? std::string("which socket it is near to is not known")
+                           : "it is placed near " + to_string(Node(near.front()))));
     const HubId bridge{static_cast<std::uint32_t>(m_.hubs.size())};
     Hub hub;
     hub.name = "host bridge";
@@ -241,6 +242,8 @@ class GpuMerge {
     if (fact->is_prohibited)
       return "its compute mode is \"prohibited\"; nvidia-smi -c 0 allows it again";
     if (fact->cuda_ordinal >= 0) return too_old(*fact);
+    if (fact->is_mig_instance() && !facts_.cuda_problem.empty() && !facts_.visible_devices)
+      return facts_.cuda_problem;
     if (fact->is_mig_instance())
       return "CUDA shows a process one MIG instance; this one is chosen by CUDA_VISIBLE_DEVICES=" +
              (fact->uuid.empty() ? std::string("MIG-…") : fact->uuid);
@@ -263,7 +266,9 @@ class GpuMerge {
 
   /// A host bridge whose place the PCI bus does not tell is joined to every socket. If all GPUs
   /// below it are near the same memory, it is where they are.
-  void narrow_bridges() {
+  /// True if that was so for any.
+  bool narrow_bridges() {
+    bool any = false;
     std::vector<std::vector<std::uint32_t>> below(m_.hubs.size());
     for (std::uint32_t g = 0; g < m_.gpus.size(); ++g) {
       const Link* link = pcie_of(GpuId{g});
@@ -280,12 +285,32 @@ class GpuMerge {
           near.size() == 1 && std::all_of(below[h].begin(), below[h].end(),
                                           [&](auto g) { return m_.gpus[g].near == near; });
       if (!is_one) continue;
+      any = true;
       m_.hubs[h].near = near;
-      std::erase_if(m_.links, [&](const Link& link) {
+      const auto leads_up = [&](const Link& link, bool to_near) {
         return link.kind == LinkKind::Bus && link.b == Node(HubId{h}) &&
-               link.a.kind == NodeKind::Socket && !is_near(SocketId{link.a.index}, near.front());
-      });
+               link.a.kind == NodeKind::Socket &&
+               is_near(SocketId{link.a.index}, near.front()) == to_near;
+      };
+      if (std::any_of(m_.links.begin(), m_.links.end(),
+                      [&](const Link& link) { return leads_up(link, true); }))
+        std::erase_if(m_.links, [&](const Link& link) { return leads_up(link, false); });
     }
+    return any;
+  }
+
+  /// The warning that the place of PCI devices is not known goes where no bridge is left that it
+  /// speaks of.
+  void drop_settled_warning() {
+    std::vector<std::size_t> ways_up(m_.hubs.size());
+    for (const Link& link : m_.links)
+      if (link.kind == LinkKind::Bus && link.a.kind == NodeKind::Socket &&
+          link.b.kind == NodeKind::Hub)
+        ++ways_up[link.b.index];
+    if (std::any_of(ways_up.begin(), ways_up.end(), [](std::size_t ways) { return ways > 1; }))
+      return;
+    std::erase_if(m_.warnings,
+                  [](const Warning& warning) { return warning.code == "io_locality_unknown"; });
   }
 
   /// Added GPUs move to their place in PCI order, and every id that names a GPU with them.

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -19,7 +20,10 @@ std::string version_text(int version) {
 }
 
 bool has_kernel_driver() {
-  return static_cast<bool>(std::ifstream("/proc/driver/nvidia/version"));
+  // A container may show only one of them.
+  for (const char* path : {"/proc/driver/nvidia/version", "/sys/module/nvidia", "/dev/nvidiactl"})
+    if (access(path, F_OK) == 0) return true;
+  return false;
 }
 
 std::string missing_driver() {
@@ -48,6 +52,9 @@ std::string reason_of(cudaError_t error, const GpuFacts& facts) {
     case cudaErrorNoDevice:
       if (!has_kernel_driver())
         return "the NVIDIA driver is not loaded: libcuda.so.1 is there, the kernel module is not";
+      if (facts.visible_devices)
+        return "CUDA finds no GPU: CUDA_VISIBLE_DEVICES is \"" +
+               printable(facts.visible_devices->substr(0, 60)) + "\"";
       return "CUDA finds no GPU (" + text + ")";
     case cudaErrorSystemNotReady:
       return "CUDA does not start: " + text +

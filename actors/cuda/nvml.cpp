@@ -164,6 +164,9 @@ class Reader {
     unsigned compute_mode = 0;
     if (nvml_.ask("nvmlDeviceGetComputeMode", device, &compute_mode))
       fact.is_prohibited = compute_mode == kModeProhibited;
+    unsigned is_c2c_enabled = 0;  // nvmlC2cModeInfo_v1_t is this one field
+    if (nvml_.ask("nvmlDeviceGetC2cModeInfoV", device, &is_c2c_enabled))
+      fact.has_c2c = is_c2c_enabled == 1;
     const auto number = [&](const char* function) {
       unsigned value = 0;
       return nvml_.ask(function, device, &value) && value <= 64 ? value : 0;
@@ -218,6 +221,10 @@ class Reader {
       fact.mig_parent = parent.uuid.empty() ? "?" : parent.uuid;
       fact.compute_capability = parent.compute_capability;
       fact.is_prohibited = parent.is_prohibited;
+      fact.pcie_generation = parent.pcie_generation;
+      fact.pcie_width = parent.pcie_width;
+      fact.max_pcie_generation = parent.max_pcie_generation;
+      fact.max_pcie_width = parent.max_pcie_width;
       gpus.push_back(std::move(fact));
     }
   }

@@ -109,6 +109,29 @@ TEST_CASE("each thing that surprises is found, with consequence and remedy", "[t
   }
 }
 
+TEST_CASE("GPUs that neither CUDA nor NVML lists were not given to this process", "[topology]") {
+  SystemFacts facts = healthy();
+  facts.gpu_lists["CUDA"].pop_back();
+  facts.gpu_lists["NVML"] = facts.gpu_lists["CUDA"];
+  const auto findings = diagnose_system(two_gpus(), facts);
+  REQUIRE(findings.size() == 2);
+  for (const Finding& finding : findings) {
+    CHECK(finding.code == "gpus_not_all_seen");
+    CHECK(finding.severity == Severity::Warning);
+    CHECK_THAT(finding.remedy, contains_text("container"));
+  }
+  // Addresses with a domain of another width are the same; CUDA shows one MIG instance.
+  facts = healthy();
+  facts.gpu_lists["CUDA"][0].domain += 0x10000;
+  CHECK(diagnose_system(two_gpus(), facts).empty());
+  facts = healthy();
+  facts.gpu_lists["NVML"] = facts.gpu_lists["CUDA"];
+  facts.gpu_lists["CUDA"].pop_back();
+  facts.mig = true;
+  for (const Finding& finding : diagnose_system(two_gpus(), facts))
+    CHECK(finding.severity == Severity::Note);
+}
+
 TEST_CASE("a GPU hidden by CUDA_VISIBLE_DEVICES is no fault", "[topology]") {
   SystemFacts facts = healthy();
   facts.gpu_lists["CUDA"].pop_back();

@@ -1,6 +1,7 @@
 #include "topology/gpu_facts.hpp"
 
 #include <algorithm>
+#include <random>
 #include <set>
 
 #include "support/catch.hpp"
@@ -276,6 +277,7 @@ TEST_CASE("without a driver every NVIDIA GPU has the driver's reason", "[gpu_fac
   bare.gpus[1].unused_reason = "weft has no engine for AMD GPUs";
   Machine machine = with_gpu_facts(bare, facts);
   CHECK(machine.gpus[0].unused_reason == facts.cuda_problem);
+  CHECK_THAT(print_tree(machine), contains_text("0000:05:00.0, not used: " + facts.cuda_problem));
   CHECK(machine.gpus[1].unused_reason == bare.gpus[1].unused_reason);
   CHECK(warns(machine, "cuda_unavailable"));
   CHECK_FALSE(warns(machine, "nvml_missing"));
@@ -373,6 +375,15 @@ TEST_CASE("GPUs that hwloc does not see are added in PCI order with a warning", 
   CHECK_FALSE(warns(machine, "not_connected"));
 }
 
+TEST_CASE("where there is one socket, a GPU that hwloc does not see is at it", "[gpu_facts]") {
+  GpuFacts facts;
+  facts.gpus = {h200("0000:05:00.0", 0)};
+  const Machine machine = with_gpu_facts(parse_machine("1 socket x 4 cores"), facts);
+  REQUIRE(machine.gpus.size() == 1);
+  CHECK(machine.gpus[0].near == std::vector<MemoryId>{{0}});
+  CHECK(find_route(machine, MemoryId{0}, GpuId{0}).route_class != RouteClass::None);
+}
+
 TEST_CASE("a host bridge is where the driver says that all its GPUs are", "[gpu_facts]") {
   Machine bare = host({"0000:05:00.0", "0000:06:00.0"}, false);
   // Both hang from one bridge that is joined to both sockets: a virtual machine without locality.
@@ -399,10 +410,13 @@ TEST_CASE("a host bridge is where the driver says that all its GPUs are", "[gpu_
     return std::count_if(machine.links.begin(), machine.links.end(),
                          [&](const Link& link) { return link.b == *bridge; });
   };
+  bare.warnings.push_back({"io_locality_unknown", "hub0 and others are joined to all sockets"});
   facts.gpus[0].numa_node = facts.gpus[1].numa_node = 1;
   CHECK(buses(with_gpu_facts(bare, facts)) == 1);
+  CHECK_FALSE(warns(with_gpu_facts(bare, facts), "io_locality_unknown"));
   facts.gpus[0].numa_node = 0;
   CHECK(buses(with_gpu_facts(bare, facts)) == 2);
+  CHECK(warns(with_gpu_facts(bare, facts), "io_locality_unknown"));
   facts.gpus[0].numa_node = -1;
   CHECK(buses(with_gpu_facts(bare, facts)) == 2);
 }
@@ -441,10 +455,41 @@ TEST_CASE("without NVML, NVLinks follow from native atomics between peers", "[gp
     CHECK(nvlinks(machine)[0].b.kind == NodeKind::Hub);
     CHECK(find_route(machine, GpuId{0}, GpuId{7}).bytes_per_second == 450e9);
   }
+  SECTION("and from links between GPUs whose other ends a virtual machine hides") {
+    GpuFacts facts = facts_of(2, true);
+    facts.nvml_problem.clear();
+    for (GpuFact& gpu : facts.gpus) add_links(gpu, 18, NvlinkRemote::Gpu, std::nullopt);
+    const Machine machine = with_gpu_facts(host({addresses[0], addresses[1]}), facts);
+    REQUIRE(nvlinks(machine).size() == 1);
+    CHECK(warns(machine, "nvlinks_assumed"));
+  }
   SECTION("peers over PCIe have none") {
     const Machine machine = with_gpu_facts(host({addresses[0], addresses[1]}), facts_of(2, false));
     CHECK(nvlinks(machine).empty());
     CHECK_FALSE(warns(machine, "nvlinks_assumed"));
+  }
+}
+
+TEST_CASE("links to the processor are added where the machine has none", "[gpu_facts]") {
+  const Machine bare = host({"0000:05:00.0", "0000:06:00.0"});
+  GpuFacts facts;
+  facts.gpus = {h200("0000:05:00.0", 0), h200("0000:06:00.0", 1)};
+  facts.gpus[0].has_c2c = true;
+  add_links(facts.gpus[1], 3, NvlinkRemote::Cpu, std::nullopt);
+  Machine machine = with_gpu_facts(bare, facts);
+  for (int again = 0; again < 2; ++again) {
+    std::vector<Link> added;
+    for (const Link& link : machine.links)
+      if (link.kind == LinkKind::C2c || link.kind == LinkKind::Nvlink) added.push_back(link);
+    REQUIRE(added.size() == 2);
+    CHECK(added[0].kind == LinkKind::C2c);
+    CHECK(added[0].a == Node(SocketId{0}));
+    CHECK(added[0].b == Node(GpuId{0}));
+    CHECK(added[0].provenance == Provenance::Assumed);
+    CHECK(added[1].a == Node(SocketId{1}));
+    CHECK(added[1].b == Node(GpuId{1}));
+    CHECK(added[1].width == 3);
+    machine = with_gpu_facts(machine, facts);
   }
 }
 
@@ -474,6 +519,61 @@ TEST_CASE("an idle PCIe link gets the generation it works with", "[gpu_facts]") 
   // What has been measured stays.
   pcie->provenance = Provenance::Measured;
   CHECK(rate() == 3.2e9);
+}
+
+TEST_CASE("any facts give a machine that is consistent, and the same when laid over again",
+          "[gpu_facts]") {
+  const std::vector<const char*> pool = {"0000:05:00.0", "0000:06:00.0", "0001:05:00.0",
+                                         "10001:05:00.0", "0000:07:00.0"};
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+    std::vector<const char*> addresses = pool;
+    std::shuffle(addresses.begin(), addresses.end(), random);
+    const std::vector<const char*> on_bus(addresses.begin(),
+                                          addresses.begin() + 1 + static_cast<long>(below(4)));
+    const Machine bare = host(on_bus, below(2) == 0);
+    GpuFacts facts;
+    std::shuffle(addresses.begin(), addresses.end(), random);
+    const std::size_t count = below(6);
+    int ordinal = 0;
+    for (std::size_t g = 0; g < count; ++g) {
+      GpuFact fact = h200(addresses[g % addresses.size()], below(3) ? ordinal++ : -1);
+      if (below(8) == 0) fact.pci.reset();
+      fact.numa_node = static_cast<std::int64_t>(below(4)) - 1;
+      fact.is_prohibited = below(8) == 0;
+      fact.is_mig_enabled = below(6) == 0;
+      if (below(6) == 0) fact.mig_parent = "?";
+      fact.has_c2c = below(8) == 0;
+      for (std::size_t i = below(6); i > 0; --i)
+        fact.nvlinks.push_back(
+            {static_cast<NvlinkRemote>(below(4)),
+             below(3) ? std::optional(at(pool[below(pool.size())])) : std::nullopt,
+             static_cast<std::uint32_t>(below(7)), 1e9});
+      for (std::size_t i = below(6); i > 0; --i)
+        fact.peers.push_back({below(2) == 0, below(2) == 0, 0});
+      facts.gpus.push_back(std::move(fact));
+    }
+    if (below(3) == 0) facts.visible_devices = "0,GPU-";
+    if (below(3) == 0) facts.nvml_problem = "no NVML";
+    if (below(6) == 0) facts.cuda_problem = "no CUDA";
+
+    const Machine machine = with_gpu_facts(bare, facts);
+    REQUIRE_NOTHROW(check_machine(machine));
+    CHECK(machine.gpus.size() >= bare.gpus.size());
+    CHECK(std::is_sorted(machine.gpus.begin(), machine.gpus.end(), [](const Gpu& a, const Gpu& b) {
+      return a.pci && b.pci && *a.pci < *b.pci;
+    }));
+    std::set<int> seen;
+    for (const int found : cuda_ordinals(machine, facts))
+      if (found >= 0) CHECK(seen.insert(found).second);
+    for (std::uint32_t g = 0; g < machine.gpus.size(); ++g)
+      CHECK(machine.memories[machine.gpus[g].memory.value].gpu == GpuId{g});
+    Machine again = with_gpu_facts(machine, facts);
+    again.warnings = machine.warnings;
+    CHECK(again == machine);
+  }
 }
 
 TEST_CASE("captured machines take facts about their GPUs in any order", "[gpu_facts]") {

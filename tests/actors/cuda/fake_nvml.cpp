@@ -88,6 +88,12 @@ int nvmlDeviceGetMigMode(void* device, unsigned int* current, unsigned int* pend
 int nvmlDeviceGetComputeMode(void* device, unsigned int* mode) {
   return *mode = device == &gpus[0] ? 2 : 0, 0;
 }
+struct C2cModeInfo {
+  unsigned int isC2cEnabled;
+};
+int nvmlDeviceGetC2cModeInfoV(void* device, C2cModeInfo* info) {
+  return info->isC2cEnabled = device == &gpus[0], 0;
+}
 int nvmlDeviceGetMaxMigDeviceCount(void*, unsigned int* count) {
   return *count = 7, 0;
 }

@@ -19,6 +19,8 @@ TEST_CASE("NVML is read through the layouts of its manual", "[cuda]") {
     CHECK(first.compute_capability == 90);
     CHECK(first.is_prohibited);
     CHECK_FALSE(first.is_mig_enabled);
+    CHECK(first.has_c2c);
+    CHECK_FALSE(facts.gpus[1].has_c2c);
     CHECK(first.pcie_generation == 1);
     CHECK(first.max_pcie_generation == 5);
     CHECK(first.pcie_width == 16);
@@ -34,6 +36,7 @@ TEST_CASE("NVML is read through the layouts of its manual", "[cuda]") {
     CHECK(facts.gpus[1].nvlinks.empty());
     CHECK(facts.gpus[2].mig_parent == "GPU-b");
     CHECK(facts.gpus[2].pci == parse_pci_address("0000:86:00.0"));
+    CHECK(facts.gpus[2].max_pcie_generation == 5);
     CHECK(facts.gpus[2].memory_bytes == std::size_t{1} << 34);
   }
 }

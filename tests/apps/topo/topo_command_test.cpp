@@ -50,6 +50,20 @@ TEST_CASE("weft topo shows this machine", "[apps]") {
              contains_text("machine: live") && contains_text("socket0") && contains_text("mem0"));
 }
 
+TEST_CASE("weft topo and weft doctor say why no GPU is driven", "[apps]") {
+  // With all GPUs hidden a machine with a driver is as one without.
+  const std::string hidden = "CUDA_VISIBLE_DEVICES=";
+  for (const char* command : {"topo", "doctor"}) {
+    const std::string text = run(command, hidden).text;
+    INFO(text);
+#ifdef WEFT_HAVE_CUDA
+    CHECK_THAT(text, contains_text("no GPU is driven through CUDA: "));
+#else
+    CHECK_THAT(text, !contains_text("CUDA: "));
+#endif
+  }
+}
+
 TEST_CASE("weft topo writes every format", "[apps]") {
   const auto json = nlohmann::json::parse(run("topo --from dgx-a100 --format json").text);
   CHECK(json["gpus"].size() == 8);

@@ -3,11 +3,12 @@
 #include <iostream>
 
 #include "apps/topo/topo_command.hpp"
+#include "apps/topo_hooks.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app("weft");
   app.require_subcommand(1);
-  weft::add_topo_command(app);
+  weft::add_topo_command(app, weft::apps::live_topo_hooks());
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
