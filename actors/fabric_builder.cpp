@@ -170,8 +170,7 @@ std::vector<std::unique_ptr<LinkActor>> add_links(Fabric& fabric, const Machine&
       const Node to = d == 0 ? machine.links[l].b : machine.links[l].a;
       LinkDirection& direction = actors[l]->direction(d);
       direction.load = fabric.loads[l * 2 + d].get();
-      direction.lane =
-          real.copy_lane(direction, "link" + std::to_string(l), "to " + to_string(to));
+      direction.lane = real.copy_lane(direction, "link" + std::to_string(l), "to " + to_string(to));
     }
   }
   return actors;

@@ -50,7 +50,8 @@ std::uint32_t GpuActor::choose_lane(Op& op) {
   // same lane there is nothing to wait for.
   for (std::size_t i = op.wait_count; i-- > 0;) {
     Op* producer = untagged(op.waits()[i]);
-    if (producer->device == op.device && !producer->code->is_copy && !producer->is_settled() &&
+    if (producer->device == op.device && !producer->code->is_copy &&
+        !producer->code->is_collective && !producer->is_settled() &&
         !producer->has_heir.exchange(true, std::memory_order_relaxed))
       return producer->lane - engine_.first_lane();
   }

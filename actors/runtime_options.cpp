@@ -66,7 +66,8 @@ RuntimeOptions with_environment(RuntimeOptions options) {
   if (!options.emulated)
     options.emulated = parse_emulated_options(variable("WEFT_EMULATED").value_or(""));
   if (!options.serial) options.serial = variable("WEFT_SERIAL").value_or("0") != "0";
-  if (!options.precision) options.precision = parse_precision(variable("WEFT_PRECISION").value_or("fp32"));
+  if (!options.precision)
+    options.precision = parse_precision(variable("WEFT_PRECISION").value_or("fp32"));
   if (!options.p2p) options.p2p = variable("WEFT_P2P").value_or("1") != "0";
   if (!options.watchdog) {
     double seconds = 30;

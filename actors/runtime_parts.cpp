@@ -10,10 +10,10 @@
 #include "actors/future_actor.hpp"
 #include "actors/messages.hpp"
 #include "actors/runtime_options.hpp"
-#include "topology/discover.hpp"
 #include "actors/watchdog.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/wait_graph.hpp"
+#include "topology/discover.hpp"
 
 #if WEFT_HAVE_CUDA
 #include "actors/cuda/backend.hpp"
@@ -137,9 +137,8 @@ void Runtime::Parts::make_real() {
   };
   real.backing = [this, &backend](MemoryId id) {
     const Memory& memory = machine.memories[id.value];
-    return memory.kind == MemoryKind::Gpu
-               ? backend.device_backing(memory.gpu)
-               : backend.host_backing(static_cast<int>(memory.os_index));
+    return memory.kind == MemoryKind::Gpu ? backend.device_backing(memory.gpu)
+                                          : backend.host_backing(static_cast<int>(memory.os_index));
   };
   real.copy_lane = [this, &backend](LinkDirection& direction, const std::string& name,
                                     const std::string& lane) {
@@ -176,8 +175,8 @@ void Runtime::Parts::make_system() {
 
 void Runtime::Parts::run_on_thread(std::vector<Body*> bodies, std::vector<ActorMailbox*> mailboxes,
                                    const std::string& name, std::vector<int> cpus) {
-  threads.push_back(std::make_unique<PinnedActor>(
-      *system, std::move(bodies), PinnedActorOptions{name, std::move(cpus), true}));
+  threads.push_back(std::make_unique<PinnedActor>(*system, std::move(bodies),
+                                                  PinnedActorOptions{name, std::move(cpus), true}));
   PinnedActor* thread = threads.back().get();
   for (ActorMailbox* mailbox : mailboxes) mailbox->set_waker([thread] { thread->wake(); });
 }

@@ -35,7 +35,7 @@ struct Runtime::Parts {
   std::unique_ptr<Tracer> tracer;
   Fabric* fabric = nullptr;  // one reference; tensors hold the others
   Domain gpu_domain = Domain::Host;
-  std::vector<int> cuda_ordinals;               // by GPU, if CUDA drives them
+  std::vector<int> cuda_ordinals;  // by GPU, if CUDA drives them
   // Null: emulated. Shared by nobody: the type is incomplete where weft is built without CUDA.
   std::shared_ptr<cuda::Backend> cuda_backend;
   std::unique_ptr<Wires> wires;

@@ -181,8 +181,8 @@ Op* send_chunk(Fabric& fabric, TensorState& tensor, const Segment& segment, Repl
   const MemoryPool* program = fabric.program_memory.get();
   const bool is_staged = from->pool == program || to->pool == program;
   const Domain domain = is_staged ? Domain::Host : segment.domain;
-  Op* copy = make_op(copy_code().get(), needs.size(), 2, count_waits(needs, domain),
-                     sizeof(CopyRange));
+  Op* copy =
+      make_op(copy_code().get(), needs.size(), 2, count_waits(needs, domain), sizeof(CopyRange));
   copy->owner = segment.owner;
   copy->domain = domain;
   copy->args()[0] = ArgSlot(from, Access::In);

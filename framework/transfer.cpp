@@ -108,8 +108,8 @@ Place& program_place(const Fabric& fabric) {
 }
 
 TensorHandle same_as(const TensorState& tensor) {
-  return TensorHandle(make_tensor_state(*tensor.fabric, tensor.shape, tensor.element_bytes,
-                                        tensor.element_type));
+  return TensorHandle(
+      make_tensor_state(*tensor.fabric, tensor.shape, tensor.element_bytes, tensor.element_type));
 }
 
 // Gives `tensor` the program's bytes at `data` as its replica in host memory.

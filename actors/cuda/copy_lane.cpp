@@ -152,14 +152,12 @@ void GpuCopyLane::stage(Op& op, DeviceState* device) {
   job.to = static_cast<char*>(to.data) + range.to_offset;
   job.bytes = op.failure.load(std::memory_order_relaxed) ? 0 : range.bytes;
   job.device = device;
-  job.direction = !device                                     ? Stager::Direction::Host
+  job.direction = !device                                ? Stager::Direction::Host
                   : setup_.device_of_memory[from.memory] ? Stager::Direction::ToHost
-                                                              : Stager::Direction::ToDevice;
+                                                         : Stager::Direction::ToDevice;
   job.tracer = setup_.tracer;
   job.track = setup_.track;
-  job.before_settle = [this](Op& done, bool failed) {
-    copied(done, failed);
-  };
+  job.before_settle = [this](Op& done, bool failed) { copied(done, failed); };
   job.after_settle = setup_.on_copied;
   setup_.stager->push(std::move(job));
 }
@@ -191,8 +189,7 @@ void GpuCopyLane::measure(LinkLoad* load, std::int64_t bytes, bool failed) {
   const double known = rate.load(std::memory_order_relaxed);
   const double measured = static_cast<double>(bytes) / seconds;
   // Several may be found done at one look: only a rate that can be is a measurement.
-  if (measured < 4 * known)
-    rate.store(0.9 * known + 0.1 * measured, std::memory_order_relaxed);
+  if (measured < 4 * known) rate.store(0.9 * known + 0.1 * measured, std::memory_order_relaxed);
 }
 
 bool GpuCopyLane::progress(ReadySink& sink, bool quiet) {

@@ -90,8 +90,8 @@ GpuEngine::GpuEngine(const Setup& setup) : device_(*setup.device) {
     lane.table = setup.table;
     lane.tracer = setup.tracer;
     if (setup.tracer)
-      lane.track = setup.tracer->add_track(device_.name(), "compute " + std::to_string(i),
-                                           TrackKind::Gpu);
+      lane.track =
+          setup.tracer->add_track(device_.name(), "compute " + std::to_string(i), TrackKind::Gpu);
     lanes_.push_back(std::make_unique<Lane>(std::move(lane)));
     contexts_.push_back(
         std::make_unique<LaneContext>(*lanes_.back(), setup.pool, blas_lt_, setup.precision));

@@ -37,7 +37,8 @@ class LaneContext final : public Cuda {
 };
 
 /// One GPU: in-order compute lanes, each a stream. Ops that would fill the device by themselves use
-/// two of them, so that the last blocks of one leave no part of the device idle; small ones use all.
+/// two of them, so that the last blocks of one leave no part of the device idle; small ones use
+/// all.
 class GpuEngine final : public Engine {
  public:
   struct Setup {

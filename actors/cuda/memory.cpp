@@ -121,8 +121,8 @@ char* PinnedMemory::take_slab(std::size_t bytes) {
   if (data == MAP_FAILED) return nullptr;
   // Cut to huge pages' borders.
   char* begin = static_cast<char*>(data);
-  char* aligned = reinterpret_cast<char*>(
-      round_to(reinterpret_cast<std::uintptr_t>(begin), kHugePage));
+  char* aligned =
+      reinterpret_cast<char*>(round_to(reinterpret_cast<std::uintptr_t>(begin), kHugePage));
   if (aligned > begin) munmap(begin, static_cast<std::size_t>(aligned - begin));
   const std::size_t rest = static_cast<std::size_t>(begin + kHugePage - aligned);
   if (rest > 0) munmap(aligned + bytes, rest);

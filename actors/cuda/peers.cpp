@@ -51,8 +51,8 @@ bool arrives(int from, const Block& source, const Block& target, std::uint32_t s
   const std::vector<std::uint32_t> sent = pattern(seed);
   std::vector<std::uint32_t> received(sent.size());
   const CurrentDevice current(from);
-  WEFT_CHECK_CUDA(cudaMemcpyAsync(source.data(), sent.data(), kPatternBytes,
-                                  cudaMemcpyHostToDevice, source.stream()));
+  WEFT_CHECK_CUDA(cudaMemcpyAsync(source.data(), sent.data(), kPatternBytes, cudaMemcpyHostToDevice,
+                                  source.stream()));
   WEFT_CHECK_CUDA(cudaMemcpyAsync(target.data(), source.data(), kPatternBytes, cudaMemcpyDefault,
                                   source.stream()));
   WEFT_CHECK_CUDA(cudaMemcpyAsync(received.data(), target.data(), kPatternBytes,
@@ -102,9 +102,10 @@ std::vector<bool> connect_peers(const std::vector<DeviceState*>& devices,
       }
       connected[a * n + b] = connected[b * n + a] = trouble.empty();
       if (!trouble.empty())
-        spdlog::warn("{} and {} should reach each other's memory but do not ({}): copies between "
-                     "them go through the host; see weft doctor",
-                     devices[a]->name(), devices[b]->name(), trouble);
+        spdlog::warn(
+            "{} and {} should reach each other's memory but do not ({}): copies between "
+            "them go through the host; see weft doctor",
+            devices[a]->name(), devices[b]->name(), trouble);
     }
   return connected;
 }

@@ -94,7 +94,8 @@ Stager::Worker::PerDevice& Stager::Worker::on(const DeviceState& device) {
 void Stager::Worker::start(Piece piece) {
   const Job& job = piece.job->job;
   if (job.direction == Direction::Host || piece.bytes == 0) {
-    if (piece.bytes > 0) copy_streaming(job.to + piece.offset, job.from + piece.offset, piece.bytes);
+    if (piece.bytes > 0)
+      copy_streaming(job.to + piece.offset, job.from + piece.offset, piece.bytes);
     finish(piece, "");
     return;
   }
@@ -107,8 +108,8 @@ void Stager::Worker::start(Piece piece) {
   try {
     PerDevice& device = on(*job.device);
     if (!slot.pinned)
-      WEFT_CHECK_CUDA(cudaHostAlloc(reinterpret_cast<void**>(&slot.pinned), kChunk,
-                                    cudaHostAllocPortable));
+      WEFT_CHECK_CUDA(
+          cudaHostAlloc(reinterpret_cast<void**>(&slot.pinned), kChunk, cudaHostAllocPortable));
     if (job.direction == Direction::ToHost) {
       WEFT_CHECK_CUDA(cudaMemcpyAsync(slot.pinned, job.from + piece.offset, piece.bytes,
                                       cudaMemcpyDeviceToHost, device.stream));
@@ -162,8 +163,7 @@ void Stager::Worker::finish(const Piece& piece, const std::string& error) {
                   : Failure::make(FailureKind::DeviceError, job.op->code->name,
                                   job.device ? job.device->name() : "host", shared.error);
   const bool failed = failure || job.op->failure.load(std::memory_order_acquire);
-  if (job.tracer)
-    job.tracer->ran(job.track, *job.op, shared.started_ns, job.tracer->now(), failed);
+  if (job.tracer) job.tracer->ran(job.track, *job.op, shared.started_ns, job.tracer->now(), failed);
   job.before_settle(*job.op, failed);
   settle(job.op, failure, send_to_owner());
   job.after_settle();

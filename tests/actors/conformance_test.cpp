@@ -79,9 +79,9 @@ TEST_CASE("each engine hands scalars over, whatever their type", "[conformance]"
     const std::shared_ptr<int> held = std::make_shared<int>(7);
     auto x = rt.tensor<double>({2});
     using Held = std::shared_ptr<int>;
-    const auto scalars = on_all(Kernel("scalars").cpu(
-        [](Cpu&, Held h, std::string text, double d, std::vector<int> list, char c,
-           Out<double> to) {
+    const auto scalars =
+        on_all(Kernel("scalars").cpu([](Cpu&, Held h, std::string text, double d,
+                                        std::vector<int> list, char c, Out<double> to) {
           to[0] = static_cast<double>(text.size()) + d + list[2] + c + *h;
           to[1] = -1;
         }));
@@ -156,7 +156,8 @@ TEST_CASE("each engine copies to and from the program's own memory", "[conforman
     for (std::int64_t size : {0, 1, 1000, 3'000'001}) {
       std::vector<int> values(static_cast<std::size_t>(size)), back(values.size(), -1), same(back);
       std::iota(values.begin(), values.end(), 3);
-      const auto x = device.from_host(values, {size}), here = rt.socket(0).from_host(values, {size});
+      const auto x = device.from_host(values, {size}),
+                 here = rt.socket(0).from_host(values, {size});
       auto y = rt.tensor<int>({size});
       other.submit(kSum, in(x), in(here), out(y));
       const Future copied = y.copy_to(back), unchanged = x.copy_to(same);

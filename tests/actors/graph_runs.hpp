@@ -23,9 +23,9 @@ inline std::uint64_t seeds(std::uint64_t normally) {
 /// The machines that random graphs run on; `cuda` is this one, where it has CUDA devices.
 inline const std::vector<std::string>& graph_machines() {
   static const std::vector<std::string> all = [] {
-    std::vector<std::string> made = {"1 socket x 2 cores, 2 gpus",
-                                     "2 sockets x 2 cores, 4 gpus, nvlink",
-                                     "2 sockets x 1 core, 3 gpus", "1 socket x 1 core, 2 gpus, nvlink"};
+    std::vector<std::string> made = {
+        "1 socket x 2 cores, 2 gpus", "2 sockets x 2 cores, 4 gpus, nvlink",
+        "2 sockets x 1 core, 3 gpus", "1 socket x 1 core, 2 gpus, nvlink"};
 #if WEFT_HAVE_CUDA
     if (cuda_device_count() > 0) made.push_back("cuda");
 #endif

@@ -24,7 +24,9 @@ std::map<std::size_t, std::vector<void*>>& spare() {
   return *blocks;
 }
 
-__global__ void write_nowhere(int* where) { *where = 1; }
+__global__ void write_nowhere(int* where) {
+  *where = 1;
+}
 
 }  // namespace
 
