@@ -11,6 +11,7 @@ namespace weft {
 struct Collective::Group {
   Fabric& fabric;
   Mailbox& mailbox;
+  DeviceCollectives* devices;  // null: steps only
   std::vector<Device> members;
   std::vector<Place*> places;
   Domain domain = Domain::Host;
@@ -43,8 +44,9 @@ std::shared_ptr<const KernelCode> make_code(CollectiveKind kind) {
 
 }  // namespace
 
-Collective::Collective(Fabric& fabric, Mailbox& mailbox, const std::vector<Device>& members)
-    : group_(new Group{fabric, mailbox, members, {}, {}, true, false, 0, {}, {}, {}, {}}) {
+Collective::Collective(Fabric& fabric, Mailbox& mailbox, DeviceCollectives* devices,
+                       const std::vector<Device>& members)
+    : group_(new Group{fabric, mailbox, devices, members, {}, {}, true, false, 0, {}, {}, {}, {}}) {
   if (members.empty()) throw UsageError("collective: a group has at least one device");
   for (std::size_t i = 0; i < members.size(); ++i) {
     Place& place = members[i].place();
@@ -66,6 +68,8 @@ Collective::Collective(Fabric& fabric, Mailbox& mailbox, const std::vector<Devic
   // A lane of a CUDA device can wait for an op on one lane, not for one that is many.
   const Domain domain = group_->places[0]->domain;
   group_->domain = all_gpus && domain != Domain::Cuda ? domain : Domain::Host;
+  if (members.size() < 2 || !all_gpus || domain != Domain::Cuda) group_->devices = nullptr;
+  if (group_->devices) group_->devices->prepare(group_->places);
   for (auto kind : {CollectiveKind::AllReduce, CollectiveKind::Broadcast,
                     CollectiveKind::ReduceScatter, CollectiveKind::AllGather})
     group_->codes[static_cast<std::size_t>(kind)] = make_code(kind);
@@ -80,11 +84,57 @@ void Collective::set_algorithm(std::optional<CollectiveAlgorithm> algorithm) {
   group_->forced = algorithm;
 }
 
-CollectiveAlgorithm Collective::algorithm_for(CollectiveKind kind, std::size_t bytes) const {
+namespace {
+
+constexpr CollectiveAlgorithm kOnDevices[] = {CollectiveAlgorithm::Peer, CollectiveAlgorithm::Nccl};
+
+bool is_on_devices(CollectiveAlgorithm algorithm) {
+  return algorithm == CollectiveAlgorithm::Peer || algorithm == CollectiveAlgorithm::Nccl;
+}
+
+DeviceOperation operation_of(CollectiveKind kind, CollectiveAlgorithm algorithm, std::size_t bytes,
+                             std::uint32_t element_type) {
+  DeviceOperation operation;
+  operation.kind = kind;
+  operation.algorithm = algorithm;
+  operation.count = bytes / (element_type & 0xff);  // its lowest byte is the size
+  operation.element_type = element_type;
+  return operation;
+}
+
+}  // namespace
+
+CollectiveAlgorithm Collective::algorithm_for(CollectiveKind kind, std::size_t bytes,
+                                              std::uint32_t element_type) const {
   std::lock_guard lock(group_->mutex);
-  if (group_->forced) return *group_->forced;
+  const auto takes = [&](CollectiveAlgorithm algorithm) {
+    return group_->devices &&
+           group_->devices->takes(group_->places,
+                                  operation_of(kind, algorithm, bytes, element_type));
+  };
+  if (group_->forced && (!is_on_devices(*group_->forced) || takes(*group_->forced)))
+    return *group_->forced;
+  for (const CollectiveAlgorithm algorithm : kOnDevices)
+    if (takes(algorithm)) return algorithm;
+  if (kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllGather)
+    return CollectiveAlgorithm::Ring;
   return choose_algorithm({kind, static_cast<std::uint32_t>(group_->places.size()), bytes,
                            group_->all_direct, group_->host_member});
+}
+
+std::vector<CollectiveAlgorithm> Collective::algorithms(CollectiveKind kind,
+                                                        std::size_t bytes) const {
+  std::vector<CollectiveAlgorithm> all{CollectiveAlgorithm::Ring};
+  if (kind == CollectiveKind::AllReduce || kind == CollectiveKind::Broadcast) {
+    all.push_back(CollectiveAlgorithm::Tree);
+    all.push_back(CollectiveAlgorithm::Star);
+  }
+  for (const CollectiveAlgorithm algorithm : kOnDevices)
+    if (group_->devices &&
+        group_->devices->takes(group_->places,
+                               operation_of(kind, algorithm, bytes, element_type_of<float>())))
+      all.push_back(algorithm);
+  return all;
 }
 
 Future Collective::run(CollectiveKind kind, const std::vector<TensorState*>& data,
@@ -122,11 +172,13 @@ Future Collective::run(CollectiveKind kind, const std::vector<TensorState*>& dat
                        data[0]->shape.to_string() + " and " + std::to_string(n) + " members");
   }
 
-  const CollectiveAlgorithm algorithm = algorithm_for(kind, data[0]->bytes());
+  const CollectiveAlgorithm algorithm =
+      algorithm_for(kind, data[0]->bytes(), data[0]->element_type);
+  const bool on_devices = is_on_devices(algorithm);
   const auto plan_root =
       static_cast<std::uint32_t>(kind == CollectiveKind::Broadcast ? root : group.best_root);
   const CollectivePlan* plan = nullptr;
-  {
+  if (!on_devices) {
     std::lock_guard lock(group.mutex);
     auto& slot = group.plans[{kind, algorithm, plan_root}];
     if (!slot)
@@ -147,14 +199,18 @@ Future Collective::run(CollectiveKind kind, const std::vector<TensorState*>& dat
     arguments.push_back({results[i], Access::Out, nullptr});
     memories.push_back(group.places[i]->memory);
   }
-  Carried carried{{plan, &group.places, static_cast<std::uint32_t>(element_bytes), sum}, group_};
+  DeviceOperation operation =
+      operation_of(kind, algorithm, data[0]->bytes(), data[0]->element_type);
+  operation.root = static_cast<std::uint32_t>(root);
+  Carried carried{
+      {plan, operation, &group.places, static_cast<std::uint32_t>(element_bytes), sum}, group_};
   Call call;
   call.place = group.places[0];
   call.code = &group.codes[static_cast<std::size_t>(kind)];
   call.arguments = arguments;
   call.memories = memories;
   call.owner = &group.mailbox;
-  call.domain = group.domain;
+  call.domain = on_devices ? group.devices->domain() : group.domain;
   call.scalar_bytes = sizeof(Carried);
   call.context = &carried;
   call.write_scalars = [](void* where, void* context) {

@@ -11,6 +11,8 @@
 
 namespace weft {
 
+class DeviceCollectives;
+
 /// A fixed group of devices that reduce, broadcast and gather together, over the links between
 /// them. One tensor a member, in the members' order; each operation is one op that reads and writes
 /// all of them. Returns at once. Sums are formed in a fixed order, so the result is the same in
@@ -20,8 +22,9 @@ namespace weft {
 /// fit.
 class Collective {
  public:
-  /// Made by `Runtime::collective`. `mailbox` is the collective actor's.
-  Collective(Fabric& fabric, Mailbox& mailbox, const std::vector<Device>& members);
+  /// Made by `Runtime::collective`. `mailbox` is the collective actor's; `devices` may be null.
+  Collective(Fabric& fabric, Mailbox& mailbox, DeviceCollectives* devices,
+             const std::vector<Device>& members);
 
   /// Every tensor becomes the sum of all, element by element. Same shape everywhere.
   template <class T>
@@ -50,10 +53,16 @@ class Collective {
   }
 
   [[nodiscard]] const std::vector<Device>& members() const;
-  /// From now on this algorithm, whatever the size; for experiments. Empty: by size and topology.
+  /// From now on this algorithm wherever it can be used, whatever the size; for experiments. Empty:
+  /// by size and topology.
   void set_algorithm(std::optional<CollectiveAlgorithm> algorithm);
-  /// What would be used for `bytes` a member.
-  [[nodiscard]] CollectiveAlgorithm algorithm_for(CollectiveKind kind, std::size_t bytes) const;
+  /// What would be used for `bytes` a member, of fp32 unless told otherwise.
+  [[nodiscard]] CollectiveAlgorithm algorithm_for(
+      CollectiveKind kind, std::size_t bytes,
+      std::uint32_t element_type = element_type_of<float>()) const;
+  /// Those that can be used for `bytes` of fp32 a member.
+  [[nodiscard]] std::vector<CollectiveAlgorithm> algorithms(CollectiveKind kind,
+                                                            std::size_t bytes) const;
 
  private:
   struct Group;

@@ -277,16 +277,27 @@ void CollectiveActor::ready(Op* op) {
 bool CollectiveActor::run_some() {
   local_.append(mailbox_.take_ready());
   local_.append(mailbox_.take_submitted());
-  if (local_.empty()) return false;
-  while (Op* op = local_.pop_front()) {
-    const Place& place = *(*static_cast<CollectiveCall*>(op->scalars())->members).front();
-    if (Failure* failure = allocate_outputs(*op, place)) {
-      settle(op, failure, *this);
-      continue;
-    }
-    Expansion(fabric_, *op).run();
+  bool did = !local_.empty();
+  while (Op* op = local_.pop_front()) launch(*op);
+  if (devices_) did = devices_->progress(*this, true) || did;
+  return did;
+}
+
+void CollectiveActor::launch(Op& op) {
+  const auto& call = *static_cast<CollectiveCall*>(op.scalars());
+  Failure* failure = allocate_outputs(op, *call.members->front());
+  if (call.plan) {
+    if (failure)
+      settle(&op, failure, *this);
+    else
+      Expansion(fabric_, op).run();
+    return;
   }
-  return true;
+  op.failure.store(failure, std::memory_order_release);  // it fails behind what it waits for
+  acquire(&op);
+  devices_->issue(op, *call.members, call.operation);
+  mark_issued(&op, *this);
+  release(&op);
 }
 
 }  // namespace weft

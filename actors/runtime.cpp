@@ -127,7 +127,7 @@ Collective Runtime::collective(const std::vector<Device>& devices) const {
   for (const Device& device : devices)
     if (&device.fabric() != parts_->fabric)
       throw UsageError("collective: " + device.name() + " belongs to another runtime");
-  return {*parts_->fabric, parts_->collectives->mailbox(), devices};
+  return {*parts_->fabric, parts_->collectives->mailbox(), parts_->collectives->devices(), devices};
 }
 
 void Runtime::wait_idle() const {

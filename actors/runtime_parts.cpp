@@ -201,7 +201,12 @@ void Runtime::Parts::start() {
   start_gpus();
   start_links();
   fabric->link_admissions.push_back(std::make_unique<Admission>(options.admission));
-  collectives = std::make_unique<CollectiveActor>(*fabric, fabric->link_admissions.back().get());
+  DeviceCollectives* at_once = nullptr;
+#if WEFT_HAVE_CUDA
+  if (cuda_backend) at_once = cuda_backend->collectives();
+#endif
+  collectives = std::make_unique<CollectiveActor>(*fabric, fabric->link_admissions.back().get(),
+                                                  at_once);
   run_on_thread({collectives.get()}, {&collectives->mailbox()}, "collectives", {});
   future_actor = spawn_future_actor(*system);
   if (options.watchdog->count() > 0) start_watchdog();

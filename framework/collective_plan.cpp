@@ -171,6 +171,10 @@ const char* to_string(CollectiveAlgorithm algorithm) {
       return "tree";
     case CollectiveAlgorithm::Star:
       return "star";
+    case CollectiveAlgorithm::Nccl:
+      return "nccl";
+    case CollectiveAlgorithm::Peer:
+      return "peer";
   }
   return "algorithm";
 }

@@ -8,7 +8,9 @@
 namespace weft {
 
 enum class CollectiveKind : std::uint8_t { AllReduce, Broadcast, ReduceScatter, AllGather };
-enum class CollectiveAlgorithm : std::uint8_t { Ring, Tree, Star };
+/// `Ring`, `Tree` and `Star` are plans of copies and sums, on any devices. With `Nccl` and `Peer` (own
+/// kernels that read the peers' memory) all members' devices run the operation at once.
+enum class CollectiveAlgorithm : std::uint8_t { Ring, Tree, Star, Nccl, Peer };
 
 const char* to_string(CollectiveKind kind);
 const char* to_string(CollectiveAlgorithm algorithm);
@@ -47,6 +49,7 @@ struct CollectivePlan {
 /// Tree: binomial, 2⌈log₂ n⌉ steps of all the data. Star: everything through the root, two steps
 /// deep. Reduce-scatter and all-gather have `members` regions, region i belonging to member i, and
 /// are rings.
+/// `Ring`, `Tree` or `Star` only.
 CollectivePlan plan_collective(CollectiveKind kind, CollectiveAlgorithm algorithm,
                                std::uint32_t members, std::uint32_t root);
 

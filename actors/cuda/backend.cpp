@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "actors/cuda/builtin_variants.hpp"
+#include "actors/cuda/collectives.hpp"
 #include "actors/cuda/copy_lane.hpp"
 #include "actors/cuda/engine.hpp"
 #include "actors/cuda/memory.hpp"
@@ -34,6 +35,7 @@ struct Backend::Parts {
   std::vector<cudaMemPool_t> pool_of_memory;
   std::vector<bool> peers;
   Stager stager;
+  std::unique_ptr<GpuCollectives> collectives;
 };
 
 Backend::Backend(const Machine& machine, const std::vector<int>& ordinals, const Options& options,
@@ -55,6 +57,14 @@ Backend::Backend(const Machine& machine, const std::vector<int>& ordinals, const
   }
   parts.peers.assign(devices.size() * devices.size(), false);
   if (options.peers) parts.peers = connect_peers(devices, memories);
+  GpuCollectives::Setup setup;
+  setup.table = &parts.table;
+  setup.tracer = tracer;
+  setup.devices = devices;
+  for (const DeviceMemory* memory : memories) setup.pools.push_back(memory->pool());
+  setup.peers = parts.peers;
+  setup.first_place = machine.sockets.size();
+  parts.collectives = std::make_unique<GpuCollectives>(std::move(setup));
 }
 
 Backend::~Backend() = default;
@@ -100,6 +110,10 @@ std::unique_ptr<CopyLane> Backend::make_copy_lane(const Fabric& fabric, LinkDire
   setup.pool_of_memory = parts_->pool_of_memory;
   setup.on_copied = [&direction] { direction.mailbox.nudge(); };
   return std::make_unique<GpuCopyLane>(std::move(setup));
+}
+
+DeviceCollectives* Backend::collectives() {
+  return parts_->collectives.get();
 }
 
 std::vector<Backend::Worker> Backend::workers() {

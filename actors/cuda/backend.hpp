@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/copy_lane.hpp"
+#include "actors/device_collectives.hpp"
 #include "actors/link_actor.hpp"
 #include "actors/pinned_actor.hpp"
 #include "framework/cuda.hpp"
@@ -45,6 +46,8 @@ class Backend {
   std::unique_ptr<Engine> make_engine(GpuId gpu);
   std::unique_ptr<CopyLane> make_copy_lane(const Fabric& fabric, LinkDirection& direction,
                                            std::uint32_t track);
+  /// What runs collective operations on all devices at once; lives as long as this.
+  [[nodiscard]] DeviceCollectives* collectives();
   /// What staging needs threads for; each body's mailbox has to know how to wake it.
   struct Worker {
     Body* body;

@@ -38,6 +38,10 @@ void DeviceState::make_current() const {
   known_current() = ordinal_;
 }
 
+void DeviceState::forget_current() {
+  known_current() = -1;
+}
+
 CurrentDevice::CurrentDevice(int ordinal) {
   WEFT_CHECK_CUDA(cudaGetDevice(&before_));
   WEFT_CHECK_CUDA(cudaSetDevice(ordinal));

@@ -25,6 +25,8 @@ class DeviceState {
 
   /// Makes the device the thread's current one, which costs nothing if it is.
   void make_current() const;
+  /// Code that is not ours may have made another device this thread's current one.
+  static void forget_current();
 
  private:
   const std::string name_;

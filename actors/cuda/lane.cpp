@@ -63,7 +63,7 @@ Failure* Lane::begin(Op& op) {
   Failure* cause = nullptr;
   for (std::size_t i = 0; i < op.wait_count; ++i) {
     Op& producer = *untagged(op.waits()[i]);
-    if (!producer.is_settled()) wait_for(setup_.table->at(producer.lane), producer.ticket);
+    if (!producer.is_settled()) wait_for(producer);
     if (!cause && !is_order_only(op.waits()[i]))
       cause = producer.failure.load(std::memory_order_acquire);
   }
@@ -73,6 +73,23 @@ Failure* Lane::begin(Op& op) {
   }
   if (setup_.device->is_lost()) return setup_.device->loss(op.code->name);
   return cause ? Failure::dependent(cause, op.code->name) : nullptr;
+}
+
+void Lane::wait_for(const Op& producer) {
+  if (!(producer.lane & LaneTable::kOnMembers)) {
+    wait_for(setup_.table->at(producer.lane), producer.ticket);
+    return;
+  }
+  // Its part on this lane's GPU, if it has one there: what it leaves elsewhere is waited for there.
+  const std::vector<Lane*>& members = setup_.table->member_lanes();
+  auto is_on = [&](std::size_t gpu) { return (producer.lane >> gpu & 1) != 0; };
+  for (std::size_t gpu = 0; gpu < members.size(); ++gpu)
+    if (is_on(gpu) && &members[gpu]->device() == setup_.device) {
+      wait_for(*members[gpu], producer.ticket);
+      return;
+    }
+  for (std::size_t gpu = 0; gpu < members.size(); ++gpu)
+    if (is_on(gpu)) wait_for(*members[gpu], producer.ticket);
 }
 
 void Lane::wait_for(Lane& other, std::uint32_t ticket) {
@@ -120,16 +137,10 @@ void Lane::enqueued(Op& op, Failure* failure, double expected_ns) {
     if (!op.failure.compare_exchange_strong(expected, failure, std::memory_order_acq_rel))
       failure->release();
   }
-  cudaEvent_t ended = nullptr;
-  if (started_) {
-    ended = timing_event();
-    cudaEventRecord(ended, stream_);
-  }
   const std::uint64_t ticket = issued_.load(std::memory_order_relaxed) + 1;
   op.lane = number_;
   op.ticket = static_cast<std::uint32_t>(ticket);
-  in_flight_.push_back({&op, ticket, std::exchange(started_, nullptr), ended});
-  issued_.store(ticket, std::memory_order_release);
+  enqueue(op, ticket, false);
   since_mark_ns_ += expected_ns;
   ++since_mark_;
   if (since_mark_ns_ < kMarkAfterNs && since_mark_ < kMarkAfterOps && !somebody_waits(op)) return;
@@ -138,6 +149,23 @@ void Lane::enqueued(Op& op, Failure* failure, double expected_ns) {
   if (marks_.empty() || marks_.back().ticket < ticket) mark(ticket);
   since_mark_ns_ = 0;
   since_mark_ = 0;
+}
+
+void Lane::enqueued_part(Op& op, std::uint64_t ticket) {
+  enqueue(op, ticket, true);
+  if (setup_.device->is_lost()) return;
+  std::lock_guard lock(lock_);
+  mark(ticket);
+}
+
+void Lane::enqueue(Op& op, std::uint64_t ticket, bool is_part) {
+  cudaEvent_t ended = nullptr;
+  if (started_) {
+    ended = timing_event();
+    cudaEventRecord(ended, stream_);
+  }
+  in_flight_.push_back({&op, ticket, std::exchange(started_, nullptr), ended, is_part});
+  issued_.store(ticket, std::memory_order_release);
 }
 
 // A follower of the same owner will mostly go on this lane, where it needs no mark.
@@ -227,6 +255,10 @@ bool Lane::settle_done(ReadySink& sink) {
 void Lane::settle_one(InFlight& entry, Failure* failure, ReadySink& sink) {
   const bool failed = failure || entry.op->failure.load(std::memory_order_acquire);
   if (entry.started) record_span(entry, failed);
+  if (entry.is_part) {
+    setup_.part_done(*entry.op, failure, sink);
+    return;
+  }
   if (setup_.before_settle) setup_.before_settle(*entry.op, failed);
   settle(entry.op, failure, sink);
 }

@@ -25,14 +25,21 @@ class Lane;
 class LaneTable {
  public:
   static constexpr std::uint32_t kMostLanes = 4096;
+  /// In `Op::lane`: the op is on the member lanes of the GPUs whose bits are set, with one ticket.
+  static constexpr std::uint32_t kOnMembers = 1u << 31;
+  static constexpr std::uint32_t kMostMembers = 31;
 
   /// Gives `lane` its number. Throws `DeviceError` beyond `kMostLanes`.
   std::uint32_t add(Lane* lane);
   [[nodiscard]] Lane& at(std::uint32_t number) const {
     return *lanes_[number].load(std::memory_order_acquire);
   }
+  /// The lanes of collective operations, one a GPU, in order of the GPUs. Set before the first op.
+  void set_member_lanes(std::vector<Lane*> lanes) { member_lanes_ = std::move(lanes); }
+  [[nodiscard]] const std::vector<Lane*>& member_lanes() const { return member_lanes_; }
 
  private:
+  std::vector<Lane*> member_lanes_;
   std::atomic<std::uint32_t> count_{0};
   std::array<std::atomic<Lane*>, kMostLanes> lanes_{};
 };
@@ -56,6 +63,8 @@ class Lane {
     std::uint32_t track = 0;
     /// Called before each op settles; null: nothing.
     std::function<void(Op&, bool failed)> before_settle;
+    /// A part of an op is done: see `enqueued_part`. Takes over the failure, null if there is none.
+    std::function<void(Op&, Failure*, ReadySink&)> part_done;
   };
   explicit Lane(Setup setup);
   ~Lane();
@@ -74,11 +83,11 @@ class Lane {
   /// The op's work, or nothing if it has failed, is on the stream: gives it its ticket. Takes over
   /// `failure`. `expected_ns`: how long the device will be at it, about.
   void enqueued(Op& op, Failure* failure, double expected_ns);
-  /// Makes the lane wait for another lane's ticket, with no op to it.
-  void wait_for(Lane& other, std::uint32_t ticket);
-  /// A ticket behind everything so far, for waits without an op.
-  [[nodiscard]] std::uint32_t tail() const {
-    return static_cast<std::uint32_t>(issued_.load(std::memory_order_acquire));
+  /// The same for the lane's part of an op that is on several lanes: takes `ticket`, which is later
+  /// than `last_ticket()`, and reports to `part_done` instead of settling the op.
+  void enqueued_part(Op& op, std::uint64_t ticket);
+  [[nodiscard]] std::uint64_t last_ticket() const {
+    return issued_.load(std::memory_order_relaxed);
   }
 
   /// Settles what is done. `quiet`: there is nothing to enqueue, so ask for the tail as well.
@@ -89,12 +98,16 @@ class Lane {
     Op* op;
     std::uint64_t ticket;
     cudaEvent_t started, ended;  // null unless timed
+    bool is_part;
   };
   struct Mark {
     std::uint64_t ticket;
     cudaEvent_t event;
   };
 
+  void wait_for(const Op& producer);
+  void wait_for(Lane& other, std::uint32_t ticket);
+  void enqueue(Op& op, std::uint64_t ticket, bool is_part);
   [[nodiscard]] std::uint64_t expand(std::uint32_t ticket) const;
   // Makes `waiter` wait; returns the ticket that is implied then.
   std::uint64_t make_wait(std::uint64_t ticket, Lane& waiter);

@@ -111,8 +111,14 @@ double bus_factor(CollectiveKind kind, std::size_t members) {
 }
 
 std::vector<CollectiveAlgorithm> algorithms_of(CollectiveKind kind) {
-  if (has_results(kind)) return {CollectiveAlgorithm::Ring};
-  return {CollectiveAlgorithm::Ring, CollectiveAlgorithm::Tree, CollectiveAlgorithm::Star};
+  std::vector<CollectiveAlgorithm> all{CollectiveAlgorithm::Ring};
+  if (!has_results(kind)) {
+    all.push_back(CollectiveAlgorithm::Tree);
+    all.push_back(CollectiveAlgorithm::Star);
+  }
+  all.push_back(CollectiveAlgorithm::Nccl);
+  if (kind == CollectiveKind::AllReduce) all.push_back(CollectiveAlgorithm::Peer);
+  return all;
 }
 
 std::size_t possible_bytes(CollectiveKind kind, std::size_t members, std::size_t bytes) {
@@ -126,9 +132,7 @@ CollectiveRow measure(const Runtime& runtime, Collective& collective, const Coll
   const Operation operation(runtime, collective, wanted.kind, wanted.bytes);
   CollectiveRow row;
   row.wanted = wanted;
-  const auto offered = algorithms_of(wanted.kind);
-  row.algorithm = to_string(
-      offered.size() == 1 ? offered[0] : collective.algorithm_for(wanted.kind, wanted.bytes));
+  row.algorithm = to_string(collective.algorithm_for(wanted.kind, wanted.bytes));
   operation.check();
   const auto run = [&](std::uint32_t count) {
     runtime.wait_idle();

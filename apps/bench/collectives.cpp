@@ -80,7 +80,8 @@ nlohmann::ordered_json entry_of(const CollectiveRow& row, std::size_t members) {
   return entry;
 }
 
-std::vector<CollectiveCase> cases_of(const CollectiveOptions& options, CollectiveKind kind,
+std::vector<CollectiveCase> cases_of(const CollectiveOptions& options,
+                                     const Collective& collective, CollectiveKind kind,
                                      std::size_t members, std::size_t most) {
   std::vector<CollectiveCase> cases;
   std::size_t before = 0;
@@ -89,7 +90,7 @@ std::vector<CollectiveCase> cases_of(const CollectiveOptions& options, Collectiv
     if (bytes == before) continue;
     before = bytes;
     if (is_in(options.algorithms, kAuto)) cases.push_back({kind, {}, bytes});
-    const auto offered = algorithms_of(kind);
+    const auto offered = collective.algorithms(kind, bytes);
     if (options.algorithms.empty() && offered.size() == 1) continue;  // auto is that one
     for (CollectiveAlgorithm algorithm : offered)
       if (is_in(options.algorithms, to_string(algorithm)))
@@ -119,7 +120,7 @@ int run_collectives(const CollectiveOptions& options, apps::Output& output) {
   for (CollectiveKind kind : kKinds) {
     if (!is_in(options.operations, to_string(kind))) continue;
     std::vector<CollectiveRow> rows;
-    for (const CollectiveCase& wanted : cases_of(options, kind, members.size(), most)) {
+    for (const CollectiveCase& wanted : cases_of(options, collective, kind, members.size(), most)) {
       rows.push_back(measure(runtime, collective, wanted, options.repeats));
       document["results"].push_back(entry_of(rows.back(), members.size()));
     }

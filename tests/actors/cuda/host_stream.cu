@@ -63,6 +63,10 @@ void launch_illegal_access(CUstream_st* stream) {
   check(cudaGetLastError());
 }
 
+void launch_too_large(CUstream_st* stream) {
+  write_nowhere<<<1, 4096, 0, stream>>>(nullptr);
+}
+
 int cuda_device_count() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {

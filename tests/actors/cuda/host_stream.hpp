@@ -17,6 +17,8 @@ void copy_in_stream(CUstream_st* stream, void* to, const void* from, std::size_t
 void call_in_stream(CUstream_st* stream, void (*function)(void*), void* argument);
 /// A kernel that writes where nothing is, which ends the device's context.
 void launch_illegal_access(CUstream_st* stream);
+/// A launch with more threads a block than any device has; not checked here.
+void launch_too_large(CUstream_st* stream);
 /// Devices that CUDA shows to this process; 0 without a driver.
 int cuda_device_count();
 

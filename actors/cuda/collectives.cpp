@@ -1,0 +1,228 @@
+#include "actors/cuda/collectives.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "actors/cuda/check.hpp"
+#include "actors/cuda/element_kind.hpp"
+#include "actors/cuda/peer_reduce.hpp"
+#include "framework/kernel_code.hpp"
+#include "framework/tensor_state.hpp"
+#include "framework/trace.hpp"
+#if WEFT_HAVE_NCCL
+#include "actors/cuda/nccl_group.hpp"
+#endif
+
+namespace weft::cuda {
+namespace {
+
+// NCCL is asked for errors now and then only: it costs some hundred nanoseconds.
+constexpr std::uint32_t kLooksBetween = 4096;
+
+// Of the types that `element_type_of` tells apart; half floats are numbers without a type of C++20.
+std::optional<ElementKind> kind_of(std::uint32_t element_type) {
+  const std::uint32_t bytes = element_type & 0xff;
+  const bool is_real = element_type & 0x100, is_signed = element_type & 0x200,
+             is_whole = element_type & 0x400;
+  if (is_real && bytes == 4) return ElementKind::F32;
+  if (is_real && bytes == 8) return ElementKind::F64;
+  if (!is_whole) return std::nullopt;
+  if (bytes == 1) return is_signed ? ElementKind::I8 : ElementKind::U8;
+  if (bytes == 4) return is_signed ? ElementKind::I32 : ElementKind::U32;
+  if (bytes == 8) return is_signed ? ElementKind::I64 : ElementKind::U64;
+  return std::nullopt;
+}
+
+}  // namespace
+
+struct GpuCollectives::Group {
+  std::unique_ptr<PeerReduce> peer;  // null: not all are peers
+#if WEFT_HAVE_NCCL
+  std::unique_ptr<NcclGroup> nccl;  // null: NCCL cannot be used
+#endif
+};
+
+GpuCollectives::GpuCollectives(Setup setup) : setup_(std::move(setup)) {
+  std::vector<Lane*> all;
+  for (DeviceState* device : setup_.devices) {
+    Lane::Setup lane;
+    lane.device = device;
+    lane.table = setup_.table;
+    lane.tracer = setup_.tracer;
+    if (setup_.tracer)
+      lane.track =
+          setup_.tracer->add_track(device->name(), "collectives", TrackKind::Collective);
+    lane.part_done = [this](Op& op, Failure* failure, ReadySink& sink) {
+      part_done(op, failure, sink);
+    };
+    lanes_.push_back(std::make_unique<Lane>(std::move(lane)));
+    all.push_back(lanes_.back().get());
+  }
+  setup_.table->set_member_lanes(std::move(all));
+}
+
+GpuCollectives::~GpuCollectives() = default;
+
+GpuCollectives::Key GpuCollectives::key_of(const std::vector<Place*>& members) const {
+  Key key;
+  for (const Place* place : members) key.push_back(place->index - setup_.first_place);
+  return key;
+}
+
+GpuCollectives::Group* GpuCollectives::group_of(const Key& key) const {
+  std::lock_guard lock(mutex_);
+  const auto found = groups_.find(key);
+  return found == groups_.end() ? nullptr : found->second.get();
+}
+
+void GpuCollectives::prepare(const std::vector<Place*>& members) {
+  const Key key = key_of(members);
+  if (key.size() > LaneTable::kMostMembers || group_of(key)) return;
+  auto group = std::make_unique<Group>();
+  const std::size_t n = setup_.devices.size();
+  bool all_peers = true;
+  std::vector<PeerReduce::Member> reached;
+  std::vector<int> ordinals;
+  for (std::size_t a : key) {
+    for (std::size_t b : key) all_peers = all_peers && (a == b || setup_.peers[a * n + b]);
+    reached.push_back({setup_.devices[a]->ordinal(), setup_.pools[a]});
+    ordinals.push_back(setup_.devices[a]->ordinal());
+  }
+  if (all_peers && PeerReduce::can_serve(key.size()))
+    group->peer = std::make_unique<PeerReduce>(std::move(reached));
+#if WEFT_HAVE_NCCL
+  std::vector<int> sorted = ordinals;
+  std::sort(sorted.begin(), sorted.end());
+  // Partitions of one device are one device to NCCL.
+  if (std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end())
+    group->nccl = std::make_unique<NcclGroup>(ordinals);
+#endif
+  DeviceState::forget_current();
+  std::lock_guard lock(mutex_);
+  groups_.try_emplace(key, std::move(group));
+}
+
+bool GpuCollectives::takes(const std::vector<Place*>& members,
+                           const DeviceOperation& operation) const {
+  const Group* group = group_of(key_of(members));
+  const auto kind = kind_of(operation.element_type);
+  if (!group || !kind) return false;
+  if (operation.algorithm == CollectiveAlgorithm::Peer)
+    return group->peer && operation.kind == CollectiveKind::AllReduce &&
+           group->peer->takes(operation.count, *kind);
+#if WEFT_HAVE_NCCL
+  return group->nccl != nullptr;
+#else
+  return false;
+#endif
+}
+
+void GpuCollectives::issue(Op& whole, const std::vector<Place*>& members,
+                           const DeviceOperation& operation) {
+  const Key gpus = key_of(members);
+  Group& group = *group_of(gpus);
+  Failure* failure = nullptr;
+  std::uint64_t ticket = 0;
+  std::uint32_t mask = 0;
+  for (std::size_t gpu : gpus) {
+    Lane& lane = *lanes_[gpu];
+    lane.device().make_current();
+    Failure* cause = lane.begin(whole);
+    if (failure && cause) cause->release();
+    if (!failure) failure = cause;
+    ticket = std::max(ticket, lane.last_ticket() + 1);
+    mask |= 1u << gpu;
+  }
+  if (!failure && !whole.failure.load(std::memory_order_relaxed)) {
+    try {
+      run(group, gpus, whole, operation);
+    } catch (const DeviceError& error) {
+      failure = Failure::make(FailureKind::DeviceError, whole.code->name, members[0]->name,
+                              error.what());
+    }
+    DeviceState::forget_current();
+  }
+  if (failure) {
+    Failure* expected = nullptr;
+    if (!whole.failure.compare_exchange_strong(expected, failure)) failure->release();
+  }
+  whole.lane = LaneTable::kOnMembers | mask;
+  whole.ticket = static_cast<std::uint32_t>(ticket);
+  in_flight_.push_back({&whole, &group, static_cast<std::uint32_t>(gpus.size())});
+  for (std::size_t gpu : gpus) {
+    lanes_[gpu]->device().make_current();
+    lanes_[gpu]->enqueued_part(whole, ticket);
+  }
+}
+
+void GpuCollectives::run(Group& group, const Key& gpus, Op& whole,
+                         const DeviceOperation& operation) {
+  const std::size_t n = gpus.size();
+  const bool has_results = whole.arg_count > n;
+  std::vector<CollectivePart> parts;
+  for (std::size_t i = 0; i < n; ++i) {
+    void* data = whole.args()[i].replica()->data;
+    parts.push_back({data, has_results ? whole.args()[n + i].replica()->data : data,
+                     lanes_[gpus[i]]->stream()});
+  }
+  const ElementKind kind = *kind_of(operation.element_type);
+  if (operation.count == 0) return;
+  if (operation.algorithm == CollectiveAlgorithm::Peer) {
+    group.peer->all_reduce(parts, operation.count, kind);
+    return;
+  }
+#if WEFT_HAVE_NCCL
+  switch (operation.kind) {
+    case CollectiveKind::AllReduce:
+      return group.nccl->all_reduce(parts, operation.count, kind);
+    case CollectiveKind::Broadcast:
+      return group.nccl->broadcast(parts, operation.count, kind, operation.root);
+    case CollectiveKind::ReduceScatter:
+      return group.nccl->reduce_scatter(parts, operation.count / n, kind);
+    case CollectiveKind::AllGather:
+      return group.nccl->all_gather(parts, operation.count, kind);
+  }
+#endif
+}
+
+void GpuCollectives::part_done(Op& whole, Failure* failure, ReadySink& sink) {
+  if (failure) {
+    Failure* expected = nullptr;
+    if (!whole.failure.compare_exchange_strong(expected, failure)) failure->release();
+  }
+  const auto found = std::find_if(in_flight_.begin(), in_flight_.end(),
+                                  [&](const InFlight& entry) { return entry.op == &whole; });
+  if (--found->parts_left > 0) return;
+  in_flight_.erase(found);
+  settle(&whole, nullptr, sink);
+}
+
+bool GpuCollectives::progress(ReadySink& sink, bool quiet) {
+  if (in_flight_.empty()) return false;
+  bool did = false;
+  for (auto& lane : lanes_) did = lane->progress(sink, quiet) || did;
+  if (!did && ++looks_ % kLooksBetween == 0) look_for_errors();
+  return did;
+}
+
+// What NCCL reports by itself, a lost peer among it, would leave its kernels waiting for ever.
+void GpuCollectives::look_for_errors() {
+#if WEFT_HAVE_NCCL
+  for (InFlight& entry : in_flight_) {
+    if (!entry.group->nccl) continue;
+    const std::string error = entry.group->nccl->asynchronous_error();
+    if (error.empty()) continue;
+    Failure* failure =
+        Failure::make(FailureKind::DeviceError, entry.op->code->name, "nccl", error);
+    Failure* expected = nullptr;
+    if (!entry.op->failure.compare_exchange_strong(expected, failure)) failure->release();
+    entry.group->nccl->abort();
+    entry.group->nccl.reset();
+    DeviceState::forget_current();
+    return;
+  }
+#endif
+}
+
+}  // namespace weft::cuda
