@@ -151,7 +151,7 @@ void launch(cudaStream_t stream, const Head& head, std::size_t blocks) {
 template <int kClasses>
 void launch_for_hidden(cudaStream_t stream, const Head& head) {
   if (head.hidden <= 256)
-    launch<64, 4, kClasses>(stream, head, 132 * 4);
+    launch<64, 4, kClasses>(stream, head, 132 * 8);
   else if (head.hidden <= 1024)
     launch<256, 4, kClasses>(stream, head, 132 * 2);
   else if constexpr (kClasses == 10)
