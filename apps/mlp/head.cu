@@ -64,9 +64,19 @@ __global__ void __launch_bounds__(kThreads) head_kernel(Head head) {
 #pragma unroll
   for (int i = 0; i < kEach; ++i) {
     const int j = t + i * kThreads;
+    if constexpr (kClasses == 10) {  // rows of 40 bytes: pairs are aligned
 #pragma unroll
-    for (int k = 0; k < kClasses; ++k)
-      w[i][k] = j < hidden && k < classes ? head.w2[j * classes + k] : 0.0f;
+      for (int k = 0; k < kClasses; k += 2) {
+        float2 pair = make_float2(0, 0);
+        if (j < hidden) pair = reinterpret_cast<const float2*>(head.w2 + j * 10)[k / 2];
+        w[i][k] = pair.x;
+        w[i][k + 1] = pair.y;
+      }
+    } else {
+#pragma unroll
+      for (int k = 0; k < kClasses; ++k)
+        w[i][k] = j < hidden && k < classes ? head.w2[j * classes + k] : 0.0f;
+    }
   }
   const float bias = c < classes ? head.w2[hidden * classes + c] : 0.0f;
   const auto fetch = [&](std::size_t row) {
@@ -151,7 +161,7 @@ void launch(cudaStream_t stream, const Head& head, std::size_t blocks) {
 template <int kClasses>
 void launch_for_hidden(cudaStream_t stream, const Head& head) {
   if (head.hidden <= 256)
-    launch<64, 4, kClasses>(stream, head, 132 * 4);
+    launch<64, 4, kClasses>(stream, head, 132 * 8);
   else if (head.hidden <= 1024)
     launch<256, 4, kClasses>(stream, head, 132 * 2);
   else if constexpr (kClasses == 10)

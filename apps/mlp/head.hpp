@@ -15,7 +15,7 @@ struct Head {
   float* h = nullptr;  ///< [R, width], rectified; behind the H of a row a one and zeros are written
   std::size_t rows = 0;
   int hidden = 0, width = 0, classes = 0;
-  const float* w2 = nullptr;             ///< [width, C]; row H is the bias
+  const float* w2 = nullptr;             ///< [width, C], 8-byte aligned; row H is the bias
   const std::uint8_t* labels = nullptr;  ///< [R], below C
   float scale = 0;                       ///< of the errors: 1 / batch
   float* dz = nullptr;                   ///< [R, C]; null: no errors are wanted, neither of dh

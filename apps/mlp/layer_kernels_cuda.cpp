@@ -183,16 +183,41 @@ void wide_product(Cuda& gpu, std::int64_t first, std::int64_t height, float alph
   gemm(gpu, product);
 }
 
+// Whether columns of a from `from` on, `height` of them, make a product with d that
+// `small_gradient` is for; `outputs` are what it would write.
+template <class... Output>
+bool is_small(Cuda& gpu, const float* from, In<float> a, In<float> d, std::int64_t height,
+              const Output*... outputs) {
+  return gpu.precision() == Precision::Fp32 && are_aligned(from, d.data(), outputs...) &&
+         device::has_small_gradient(extent(d.dim(0)), static_cast<int>(height),
+                                    static_cast<int>(a.dim(1)), static_cast<int>(d.dim(1)));
+}
+
+device::SmallGradient small_of(const float* from, In<float> a, In<float> d, std::int64_t height) {
+  device::SmallGradient small;
+  small.x = from;
+  small.dh = d.data();
+  small.rows = extent(d.dim(0));
+  small.inputs = static_cast<int>(height);
+  small.pitch = static_cast<int>(a.dim(1));
+  small.hidden = static_cast<int>(d.dim(1));
+  return small;
+}
+
 void run_gradient(Cuda& gpu, std::int64_t first, In<float> a, In<float> d, Out<float> g) {
-  if (!is_thin(d)) {
+  if (is_thin(d)) {
+    device::ThinProduct product = thin_of(a, d);
+    product.first = static_cast<int>(first);
+    product.height = static_cast<int>(g.dim(0));
+    product.g = g.data();
+    device::thin_product(gpu.stream(), product);
+  } else if (is_small(gpu, a.data() + first, a, d, g.dim(0), g.data())) {
+    device::SmallGradient small = small_of(a.data() + first, a, d, g.dim(0));
+    small.g = g.data();
+    device::small_gradient(gpu.stream(), gpu.device(), small);
+  } else {
     wide_product(gpu, first, g.dim(0), 1, a, d, 0, g.data());
-    return;
   }
-  device::ThinProduct product = thin_of(a, d);
-  product.first = static_cast<int>(first);
-  product.height = static_cast<int>(g.dim(0));
-  product.g = g.data();
-  device::thin_product(gpu.stream(), product);
 }
 
 void run_descend(Cuda& gpu, float rate, float momentum, In<float> a, In<float> d, InOut<float> w,
@@ -206,21 +231,13 @@ void run_descend(Cuda& gpu, float rate, float momentum, In<float> a, In<float> d
     product.rate = rate;
     product.momentum = momentum;
     device::thin_product(gpu.stream(), product);
-  } else if (gpu.precision() == Precision::Fp32 &&
-             are_aligned(a.data(), d.data(), w.data(), v.data()) &&
-             device::has_small_descend(extent(d.dim(0)), static_cast<int>(a.dim(1)),
-                                       static_cast<int>(d.dim(1)))) {
-    device::SmallDescend small;
-    small.x = a.data();
-    small.dh = d.data();
+  } else if (is_small(gpu, a.data(), a, d, w.dim(0), w.data(), v.data())) {
+    device::SmallGradient small = small_of(a.data(), a, d, w.dim(0));
     small.w = w.data();
     small.v = has_momentum ? v.data() : nullptr;
-    small.rows = extent(d.dim(0));
-    small.inputs = static_cast<int>(a.dim(1));
-    small.hidden = static_cast<int>(d.dim(1));
     small.rate = rate;
     small.momentum = momentum;
-    device::small_descend(gpu.stream(), gpu.device(), small);
+    device::small_gradient(gpu.stream(), gpu.device(), small);
   } else if (has_momentum) {
     wide_product(gpu, 0, w.dim(0), 1, a, d, momentum, v.data());
     cuda::sgd(gpu.stream(), w.data(), v.data(), w.size(), rate);  // w -= rate·v

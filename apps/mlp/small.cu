@@ -25,7 +25,7 @@ constexpr int kForwardBytes = (kTile * kSliceQuads + 4 * kSliceQuads * kQuads) *
 // Backward: the minibatch is cut into 2, and each half into 2 groups of 256 threads.
 constexpr int kHalves = 2;
 constexpr int kMostRows = 256;
-constexpr int kDescendThreads = 512;
+constexpr int kGradientThreads = 512;
 
 // Sixteen bytes to shared memory behind the thread's back; zeros if not `there`, and then `from` is
 // not read.
@@ -131,9 +131,9 @@ __global__ void __cluster_dims__(kSlices, 1, 1) __launch_bounds__(kForwardThread
   cluster.sync();  // shared memory of a block that has ended cannot be read
 }
 
-// Grid (2, tiles of w).
-__global__ void __cluster_dims__(kHalves, 1, 1) __launch_bounds__(kDescendThreads)
-    descend_kernel(SmallDescend product, int rows_here) {
+// Grid (2, tiles of g).
+__global__ void __cluster_dims__(kHalves, 1, 1) __launch_bounds__(kGradientThreads)
+    gradient_kernel(SmallGradient product, int rows_here) {
   extern __shared__ float4 shared[];
   float4* const xs = shared;                       // [rows_here][16]
   float4* const ds = shared + rows_here * kQuads;  // [rows_here][16]
@@ -144,12 +144,12 @@ __global__ void __cluster_dims__(kHalves, 1, 1) __launch_bounds__(kDescendThread
   const int input0 = static_cast<int>(blockIdx.y) / unit_tiles * kTile;
   const int rows = static_cast<int>(product.rows);
   const int c = t % kQuads, lane_row = t / kQuads;
-  const std::size_t x_pitch = static_cast<std::size_t>(product.inputs) / 4,
+  const std::size_t x_pitch = static_cast<std::size_t>(product.pitch) / 4,
                     d_pitch = static_cast<std::size_t>(product.hidden) / 4;
   const auto* x = reinterpret_cast<const float4*>(product.x);
   const auto* d = reinterpret_cast<const float4*>(product.dh + unit0);
   const bool is_column = input0 + 4 * c < product.inputs;
-  for (int r = lane_row; r < rows_here; r += kDescendThreads / kQuads) {
+  for (int r = lane_row; r < rows_here; r += kGradientThreads / kQuads) {
     const int row = half * rows_here + r;
     const bool there = row < rows;
     fetch(xs + r * kQuads + c, there && is_column ? x + row * x_pitch + input0 / 4 + c : x,
@@ -165,7 +165,7 @@ __global__ void __cluster_dims__(kHalves, 1, 1) __launch_bounds__(kDescendThread
   auto* const w = reinterpret_cast<float4*>(product.w);
   auto* const v = reinterpret_cast<float4*>(product.v);
   float4 weight = make_float4(0, 0, 0, 0), speed = weight;
-  if (is_mine) weight = w[at];
+  if (is_mine && w) weight = w[at];
   if (is_mine && v) speed = v[at];
 
   const int group = t / 256, ti = t / 16 % 16, tu = t % 16;  // inputs 4·ti …, units 4·tu …
@@ -195,7 +195,9 @@ __global__ void __cluster_dims__(kHalves, 1, 1) __launch_bounds__(kDescendThread
     add_scaled(gradient, 1, part[tile_row * kQuads + c]);
     add_scaled(gradient, 1, part[kTile * kQuads + tile_row * kQuads + c]);
   }
-  if (is_mine) {
+  if (is_mine && product.g) {
+    reinterpret_cast<float4*>(product.g)[at] = gradient;
+  } else if (is_mine) {
     if (v) {
       add_scaled(gradient, product.momentum, speed);
       v[at] = gradient;
@@ -219,7 +221,7 @@ constexpr int tiles_of(int extent) {
   return (extent + kTile - 1) / kTile;
 }
 
-constexpr int descend_bytes(int rows_here) {
+constexpr int gradient_bytes(int rows_here) {
   const int fetched = 2 * rows_here * kQuads * 16, tiles = 2 * kTile * kQuads * 16;
   return fetched > tiles ? fetched : tiles;
 }
@@ -242,21 +244,21 @@ void small_forward(CUstream_st* stream, int device, const SmallForward& product)
   WEFT_CHECK_LAUNCH("mlp small_forward");
 }
 
-bool has_small_descend(std::size_t rows, int inputs, int hidden) {
-  return rows > 0 && rows <= kMostRows && hidden % kTile == 0 && inputs % 4 == 0 &&
-         tiles_of(inputs) * tiles_of(hidden) * kHalves <= kBlocksAtOnce;
+bool has_small_gradient(std::size_t rows, int inputs, int pitch, int hidden) {
+  return rows > 0 && rows <= kMostRows && hidden % kTile == 0 && inputs > 0 && inputs % 4 == 0 &&
+         pitch % 4 == 0 && tiles_of(inputs) * tiles_of(hidden) * kHalves <= kBlocksAtOnce;
 }
 
-void small_descend(CUstream_st* stream, int device, const SmallDescend& product) {
+void small_gradient(CUstream_st* stream, int device, const SmallGradient& product) {
   static std::atomic<std::uint64_t> done{0};
-  allow_shared(descend_kernel, descend_bytes(kMostRows / kHalves), device, done);
+  allow_shared(gradient_kernel, gradient_bytes(kMostRows / kHalves), device, done);
   // Both halves alike, each a whole number of rows for both groups.
   const int rows_here = (static_cast<int>(product.rows) + 3) / 4 * 2;
   const dim3 grid(kHalves,
                   static_cast<unsigned>(tiles_of(product.inputs) * tiles_of(product.hidden)));
-  descend_kernel<<<grid, kDescendThreads, static_cast<std::size_t>(descend_bytes(rows_here)),
-                   stream>>>(product, rows_here);
-  WEFT_CHECK_LAUNCH("mlp small_descend");
+  gradient_kernel<<<grid, kGradientThreads, static_cast<std::size_t>(gradient_bytes(rows_here)),
+                    stream>>>(product, rows_here);
+  WEFT_CHECK_LAUNCH("mlp small_gradient");
 }
 
 }  // namespace weft::mlp::device

@@ -21,18 +21,20 @@ struct SmallForward {
 bool has_small_forward(std::size_t rows, int inputs, int hidden, int width);
 void small_forward(CUstream_st* stream, int device, const SmallForward& product);
 
-/// g = xᵀ·dh for x [rows, inputs], dh [rows, hidden], and w -= rate·g, or with `v` v = momentum·v +
-/// g, w -= rate·v. w and v are [inputs, hidden].
-struct SmallDescend {
+/// g = xᵀ·dh for x [rows, inputs] with rows `pitch` apart and dh [rows, hidden], and what becomes
+/// of it. One of: `g` set: it is stored there; `w` set: w -= rate·g; both `w` and `v`: v =
+/// momentum·v + g, w -= rate·v. All of [inputs, hidden].
+struct SmallGradient {
   const float* x = nullptr;
   const float* dh = nullptr;
+  float* g = nullptr;
   float* w = nullptr;
   float* v = nullptr;
   std::size_t rows = 0;
-  int inputs = 0, hidden = 0;
+  int inputs = 0, pitch = 0, hidden = 0;
   float rate = 0, momentum = 0;
 };
-bool has_small_descend(std::size_t rows, int inputs, int hidden);
-void small_descend(CUstream_st* stream, int device, const SmallDescend& product);
+bool has_small_gradient(std::size_t rows, int inputs, int pitch, int hidden);
+void small_gradient(CUstream_st* stream, int device, const SmallGradient& product);
 
 }  // namespace weft::mlp::device

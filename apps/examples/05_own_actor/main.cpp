@@ -7,6 +7,7 @@
 #include <weft/weft.hpp>
 
 #include "actors/then.hpp"
+#include "newton.hpp"
 
 namespace {
 
@@ -48,6 +49,11 @@ void step(caf::event_based_actor* self, const std::shared_ptr<Roots>& roots) {
 }  // namespace
 
 int main() {
+#ifdef EXAMPLE_HAS_CUDA
+  newton.cuda([](weft::Cuda& gpu, weft::In<float> a, weft::InOut<float> x, weft::Out<float> moved) {
+    launch_newton(gpu.stream(), a.data(), x.data(), moved.data(), x.size());
+  });
+#endif
   weft::Runtime rt;
   const std::vector<float> numbers{2, 9, 100};
   const auto a = rt.from_host(numbers, {3});

@@ -6,6 +6,8 @@
 #include <vector>
 #include <weft/weft.hpp>
 
+#include "kernels.hpp"
+
 namespace {
 
 constexpr std::int64_t kSamples = 512, kFeatures = 32;  // samples of one device
@@ -54,6 +56,16 @@ Shard make_shard(const weft::Runtime& rt, const weft::Device& device, const Matr
 }  // namespace
 
 int main() {
+#ifdef EXAMPLE_HAS_CUDA
+  gradient_of.cuda([](weft::Cuda& gpu, weft::In<float> x, weft::In<float> y, weft::In<float> w,
+                      weft::Out<float> gradient, weft::Out<float> loss) {
+    launch_gradient(gpu.stream(), x.data(), y.data(), w.data(), gradient.data(), loss.data(),
+                    y.size(), w.size());
+  });
+  descend.cuda([](weft::Cuda& gpu, float rate, weft::In<float> gradient, weft::InOut<float> w) {
+    launch_descend(gpu.stream(), rate, gradient.data(), w.data(), w.size());
+  });
+#endif
   weft::Runtime rt;
   const std::vector<weft::Device> devices{rt.gpu(0), rt.gpu_count() > 1 ? rt.gpu(1) : rt.socket(0)};
   const auto hidden = rt.uniform({kFeatures, 1}, rt.socket(0), 7);
