@@ -113,6 +113,17 @@ struct PeerReduce::State {
           std::make_unique<Exchange>(ordinal, static_cast<unsigned>(ordinals.size())));
   }
 
+  ~State() {
+    // All before the first block goes: a late member still writes to the others'.
+    int before = 0;
+    cudaGetDevice(&before);
+    for (const int ordinal : ordinals)
+      if (cudaSetDevice(ordinal) == cudaSuccess) cudaDeviceSynchronize();
+    cudaSetDevice(before);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
   [[nodiscard]] PeerGroup view(std::size_t member) const {
     return {.members = static_cast<unsigned>(ordinals.size()),
             .me = static_cast<unsigned>(member),
@@ -124,7 +135,7 @@ struct PeerReduce::State {
   void pull(std::span<const Part> parts, std::size_t count, ElementKind kind) const;
 
   std::vector<int> ordinals;
-  StopWord stop;  // outlives the exchanges, whose end waits for the kernels
+  StopWord stop;
   std::vector<std::unique_ptr<Exchange>> exchanges;
 };
 
