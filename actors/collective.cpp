@@ -114,8 +114,10 @@ CollectiveAlgorithm Collective::algorithm_for(CollectiveKind kind, std::size_t b
   };
   if (group_->forced && (!is_on_devices(*group_->forced) || takes(*group_->forced)))
     return *group_->forced;
-  for (const CollectiveAlgorithm algorithm : kOnDevices)
-    if (takes(algorithm)) return algorithm;
+  if (group_->devices)
+    if (const auto best = group_->devices->best(
+            group_->places, operation_of(kind, CollectiveAlgorithm::Nccl, bytes, element_type)))
+      return *best;
   if (kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllGather)
     return CollectiveAlgorithm::Ring;
   return choose_algorithm({kind, static_cast<std::uint32_t>(group_->places.size()), bytes,
@@ -202,8 +204,8 @@ Future Collective::run(CollectiveKind kind, const std::vector<TensorState*>& dat
   DeviceOperation operation =
       operation_of(kind, algorithm, data[0]->bytes(), data[0]->element_type);
   operation.root = static_cast<std::uint32_t>(root);
-  Carried carried{
-      {plan, operation, &group.places, static_cast<std::uint32_t>(element_bytes), sum}, group_};
+  Carried carried{{plan, operation, &group.places, static_cast<std::uint32_t>(element_bytes), sum},
+                  group_};
   Call call;
   call.place = group.places[0];
   call.code = &group.codes[static_cast<std::size_t>(kind)];

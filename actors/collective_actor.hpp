@@ -26,8 +26,8 @@ struct CollectiveCall {
 
 /// Runs the collective operations of all groups in one order, whoever submitted first, so that
 /// groups which overlap cannot wait for each other in a circle. An operation whose members' data
-/// are issued runs on the devices at once, where they can, or is taken apart into copies, sent to the links' actors, and sums, sent to the
-/// devices'; it settles when all of them have.
+/// are issued runs on the devices at once, where they can, or is taken apart into copies, sent to
+/// the links' actors, and sums, sent to the devices'; it settles when all of them have.
 class CollectiveActor final : public Body, public ReadySink {
  public:
   /// `devices`: null where no device does more than steps; borrowed.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "framework/collective_plan.hpp"
@@ -29,6 +30,9 @@ class DeviceCollectives {
   /// Whether a prepared group can run the operation so. Any thread.
   [[nodiscard]] virtual bool takes(const std::vector<Place*>& members,
                                    const DeviceOperation& operation) const = 0;
+  /// The fastest way to run it, whatever `operation.algorithm` says; nothing if there is none.
+  [[nodiscard]] virtual std::optional<CollectiveAlgorithm> best(
+      const std::vector<Place*>& members, DeviceOperation operation) const = 0;
   /// How its ops wait and are waited for.
   [[nodiscard]] virtual Domain domain() const = 0;
 

@@ -205,8 +205,8 @@ void Runtime::Parts::start() {
 #if WEFT_HAVE_CUDA
   if (cuda_backend) at_once = cuda_backend->collectives();
 #endif
-  collectives = std::make_unique<CollectiveActor>(*fabric, fabric->link_admissions.back().get(),
-                                                  at_once);
+  collectives =
+      std::make_unique<CollectiveActor>(*fabric, fabric->link_admissions.back().get(), at_once);
   run_on_thread({collectives.get()}, {&collectives->mailbox()}, "collectives", {});
   future_actor = spawn_future_actor(*system);
   if (options.watchdog->count() > 0) start_watchdog();

@@ -61,7 +61,6 @@ Backend::Backend(const Machine& machine, const std::vector<int>& ordinals, const
   setup.table = &parts.table;
   setup.tracer = tracer;
   setup.devices = devices;
-  for (const DeviceMemory* memory : memories) setup.pools.push_back(memory->pool());
   setup.peers = parts.peers;
   setup.first_place = machine.sockets.size();
   parts.collectives = std::make_unique<GpuCollectives>(std::move(setup));

@@ -1,11 +1,12 @@
 #include "actors/cuda/collectives.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <string>
 
 #include "actors/cuda/check.hpp"
-#include "actors/cuda/element_kind.hpp"
+#include "actors/cuda/collective_part.hpp"
 #include "actors/cuda/peer_reduce.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/tensor_state.hpp"
@@ -19,6 +20,9 @@ namespace {
 
 // NCCL is asked for errors now and then only: it costs some hundred nanoseconds.
 constexpr std::uint32_t kLooksBetween = 4096;
+constexpr std::size_t kMostPeers = 8;
+// Above, NCCL is as fast or faster.
+constexpr std::size_t kMostForPeers = 256 << 10;
 
 // Of the types that `element_type_of` tells apart; half floats are numbers without a type of C++20.
 std::optional<ElementKind> kind_of(std::uint32_t element_type) {
@@ -39,8 +43,9 @@ std::optional<ElementKind> kind_of(std::uint32_t element_type) {
 struct GpuCollectives::Group {
   std::unique_ptr<PeerReduce> peer;  // null: not all are peers
 #if WEFT_HAVE_NCCL
-  std::unique_ptr<NcclGroup> nccl;  // null: NCCL cannot be used
+  std::unique_ptr<NcclGroup> nccl;
 #endif
+  std::atomic<bool> has_nccl{false};  // false: built without, or ended by an error
 };
 
 GpuCollectives::GpuCollectives(Setup setup) : setup_(std::move(setup)) {
@@ -51,8 +56,7 @@ GpuCollectives::GpuCollectives(Setup setup) : setup_(std::move(setup)) {
     lane.table = setup_.table;
     lane.tracer = setup_.tracer;
     if (setup_.tracer)
-      lane.track =
-          setup_.tracer->add_track(device->name(), "collectives", TrackKind::Collective);
+      lane.track = setup_.tracer->add_track(device->name(), "collectives", TrackKind::Collective);
     lane.part_done = [this](Op& op, Failure* failure, ReadySink& sink) {
       part_done(op, failure, sink);
     };
@@ -82,21 +86,19 @@ void GpuCollectives::prepare(const std::vector<Place*>& members) {
   auto group = std::make_unique<Group>();
   const std::size_t n = setup_.devices.size();
   bool all_peers = true;
-  std::vector<PeerReduce::Member> reached;
   std::vector<int> ordinals;
   for (std::size_t a : key) {
     for (std::size_t b : key) all_peers = all_peers && (a == b || setup_.peers[a * n + b]);
-    reached.push_back({setup_.devices[a]->ordinal(), setup_.pools[a]});
     ordinals.push_back(setup_.devices[a]->ordinal());
   }
-  if (all_peers && PeerReduce::can_serve(key.size()))
-    group->peer = std::make_unique<PeerReduce>(std::move(reached));
-#if WEFT_HAVE_NCCL
+  // Partitions that share an ordinal are one device to both.
   std::vector<int> sorted = ordinals;
   std::sort(sorted.begin(), sorted.end());
-  // Partitions of one device are one device to NCCL.
-  if (std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end())
-    group->nccl = std::make_unique<NcclGroup>(ordinals);
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return;
+  if (all_peers && key.size() <= kMostPeers) group->peer = std::make_unique<PeerReduce>(ordinals);
+#if WEFT_HAVE_NCCL
+  group->nccl = std::make_unique<NcclGroup>(ordinals);
+  group->has_nccl = true;
 #endif
   DeviceState::forget_current();
   std::lock_guard lock(mutex_);
@@ -111,11 +113,20 @@ bool GpuCollectives::takes(const std::vector<Place*>& members,
   if (operation.algorithm == CollectiveAlgorithm::Peer)
     return group->peer && operation.kind == CollectiveKind::AllReduce &&
            group->peer->takes(operation.count, *kind);
-#if WEFT_HAVE_NCCL
-  return group->nccl != nullptr;
-#else
-  return false;
-#endif
+  return group->has_nccl.load(std::memory_order_acquire);
+}
+
+std::optional<CollectiveAlgorithm> GpuCollectives::best(const std::vector<Place*>& members,
+                                                        DeviceOperation operation) const {
+  const std::size_t bytes = operation.count * (operation.element_type & 0xff);
+  for (const auto algorithm : {CollectiveAlgorithm::Peer, CollectiveAlgorithm::Nccl}) {
+    operation.algorithm = algorithm;
+    const bool too_large = algorithm == CollectiveAlgorithm::Peer && bytes > kMostForPeers;
+    if (!too_large && takes(members, operation)) return algorithm;
+  }
+  operation.algorithm = CollectiveAlgorithm::Peer;
+  if (takes(members, operation)) return CollectiveAlgorithm::Peer;
+  return std::nullopt;
 }
 
 void GpuCollectives::issue(Op& whole, const std::vector<Place*>& members,
@@ -138,8 +149,8 @@ void GpuCollectives::issue(Op& whole, const std::vector<Place*>& members,
     try {
       run(group, gpus, whole, operation);
     } catch (const DeviceError& error) {
-      failure = Failure::make(FailureKind::DeviceError, whole.code->name, members[0]->name,
-                              error.what());
+      failure =
+          Failure::make(FailureKind::DeviceError, whole.code->name, members[0]->name, error.what());
     }
     DeviceState::forget_current();
   }
@@ -173,6 +184,8 @@ void GpuCollectives::run(Group& group, const Key& gpus, Op& whole,
     return;
   }
 #if WEFT_HAVE_NCCL
+  if (!group.has_nccl.load(std::memory_order_relaxed))
+    throw DeviceError("NCCL ended this group after an error");
   switch (operation.kind) {
     case CollectiveKind::AllReduce:
       return group.nccl->all_reduce(parts, operation.count, kind);
@@ -210,15 +223,14 @@ bool GpuCollectives::progress(ReadySink& sink, bool quiet) {
 void GpuCollectives::look_for_errors() {
 #if WEFT_HAVE_NCCL
   for (InFlight& entry : in_flight_) {
-    if (!entry.group->nccl) continue;
+    if (!entry.group->has_nccl.load(std::memory_order_relaxed)) continue;
     const std::string error = entry.group->nccl->asynchronous_error();
     if (error.empty()) continue;
-    Failure* failure =
-        Failure::make(FailureKind::DeviceError, entry.op->code->name, "nccl", error);
+    Failure* failure = Failure::make(FailureKind::DeviceError, entry.op->code->name, "nccl", error);
     Failure* expected = nullptr;
     if (!entry.op->failure.compare_exchange_strong(expected, failure)) failure->release();
+    entry.group->has_nccl.store(false, std::memory_order_release);
     entry.group->nccl->abort();
-    entry.group->nccl.reset();
     DeviceState::forget_current();
     return;
   }

@@ -20,7 +20,6 @@ class GpuCollectives final : public DeviceCollectives {
     LaneTable* table = nullptr;
     Tracer* tracer = nullptr;
     std::vector<DeviceState*> devices;  ///< by GPU
-    std::vector<cudaMemPool_t> pools;   ///< by GPU; peers have access
     std::vector<bool> peers;            ///< [a * n + b]
     std::size_t first_place = 0;        ///< index of GPU 0 among the fabric's places
   };
@@ -30,6 +29,8 @@ class GpuCollectives final : public DeviceCollectives {
   void prepare(const std::vector<Place*>& members) override;
   [[nodiscard]] bool takes(const std::vector<Place*>& members,
                            const DeviceOperation& operation) const override;
+  [[nodiscard]] std::optional<CollectiveAlgorithm> best(const std::vector<Place*>& members,
+                                                        DeviceOperation operation) const override;
   [[nodiscard]] Domain domain() const override { return Domain::Cuda; }
   void issue(Op& whole, const std::vector<Place*>& members,
              const DeviceOperation& operation) override;

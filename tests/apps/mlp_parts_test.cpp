@@ -16,6 +16,12 @@
 namespace weft::mlp {
 namespace {
 
+RuntimeOptions emulated() {
+  RuntimeOptions options;
+  options.gpus = GpuMode::Emulated;
+  return options;
+}
+
 TEST_CASE("shards cover a minibatch, in parts as their weights", "[apps]") {
   CHECK(Shares(2).cuts(256) == std::vector<std::size_t>{0, 128, 256});
   CHECK(Shares({1, 1, 0.5}).cuts(250) == std::vector<std::size_t>{0, 100, 200, 250});
@@ -100,7 +106,7 @@ TEST_CASE("a damaged checkpoint is refused wherever the damage is", "[apps]") {
 }
 
 TEST_CASE("the order of samples is a permutation that depends on seed and epoch", "[apps]") {
-  Runtime rt;
+  Runtime rt(emulated());
   auto order_of = [&](std::uint64_t seed, std::uint64_t epoch) {
     auto order = rt.tensor<std::uint32_t>({1000});
     rt.socket(0).submit(kernels::shuffle(), seed, epoch, out(order));
@@ -163,7 +169,7 @@ double largest_difference(const std::vector<float>& is, const std::vector<double
 }
 
 TEST_CASE("gradients of shards on any devices add up to those of the definition", "[apps]") {
-  Runtime rt;
+  Runtime rt(emulated());
   const Hyper hyper{30, 17, 5, 100, 0.1f, 0.9f, 3};
   const std::size_t rows = 100;
   std::mt19937 random(7);
@@ -231,7 +237,7 @@ TEST_CASE("the parts of a gradient cover it, the last layer first", "[apps]") {
 }
 
 TEST_CASE("a step in one op is the same step as gradient and update", "[apps]") {
-  Runtime rt;
+  Runtime rt(emulated());
   for (float momentum : {0.0f, 0.9f}) {
     const Hyper hyper{20, 40, 4, 50, 0.1f, momentum, 3};
     const Shard shard{rt.uniform({50, 24}, rt.socket(0), 5),

@@ -10,6 +10,7 @@
 #include "apps/mlp/dataset.hpp"
 #include "apps/mlp_tiny_data.hpp"
 #include "support/catch.hpp"
+#include "tests/actors/cuda/host_stream.hpp"
 
 namespace weft::mlp {
 namespace {
@@ -30,9 +31,10 @@ class Session {
   Outcome run(const std::string& arguments) {
     const std::string out = file("stdout"), err = file("stderr");
     const bool says_data = arguments.find("--data") != std::string::npos;
-    const std::string command = std::string(WEFT_COMMAND) + " mlp " + arguments +
-                                (says_data ? "" : " --data " + folder_.path().string()) + " >" +
-                                out + " 2>" + err;
+    // Not what the machine happens to have, unless the arguments say so.
+    const std::string command =
+        "WEFT_GPUS=emulated:2 " + std::string(WEFT_COMMAND) + " mlp " + arguments +
+        (says_data ? "" : " --data " + folder_.path().string()) + " >" + out + " 2>" + err;
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
   }
@@ -193,6 +195,32 @@ TEST_CASE("wrong input is refused in one line before any training", "[apps]") {
     CHECK(outcome.err.find(what) != std::string::npos);
     CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
     CHECK(outcome.out.empty());
+  }
+}
+
+TEST_CASE("CUDA devices train to what the host trains to", "[apps][gpu]") {
+#if WEFT_HAVE_CUDA
+  const int devices = test::cuda_device_count();
+#else
+  const int devices = 0;
+#endif
+  if (devices == 0) {
+    WARN("skipped: there is no CUDA device");
+    return;
+  }
+  Session session;
+  const double wanted = session.train("--epochs 3 --devices socket0")["epochs"][2]["loss"];
+  for (const std::string given : {"gpu0", "gpu0,gpu1", "socket0,gpu0,gpu1"}) {
+    if (devices < 2 && given != "gpu0") continue;
+    for (const char* input : {"streamed", "resident"}) {
+      const json result = session.train("--epochs 3 --gpus cuda --devices " + given + " --share " +
+                                        (given == "gpu0"        ? "1"
+                                         : given == "gpu0,gpu1" ? "1,1"
+                                                                : "1,1,1") +
+                                        " --input " + input);
+      INFO(given << " " << input);
+      CHECK(result["epochs"][2]["loss"].get<double>() == Approx(wanted).epsilon(1e-3));
+    }
   }
 }
 
