@@ -7,7 +7,8 @@ namespace weft {
 namespace {
 
 constexpr std::uint16_t kNvidia = 0x10de, kAmd = 0x1002, kIntel = 0x8086, kHabana = 0x1da3,
-                        kMooreThreads = 0x1ed5, kMatrox = 0x102b, kAspeed = 0x1a03;
+                        kMooreThreads = 0x1ed5, kMatrox = 0x102b, kAspeed = 0x1a03,
+                        kAmazon = 0x1d0f;
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -24,9 +25,15 @@ bool is_xeon_phi(std::uint16_t vendor, std::uint16_t device) {
   return vendor == kIntel && device >= 0x2250 && device <= 0x225f;
 }
 
+// Elastic Fabric Adapters, Linux's drivers/infiniband/hw/efa/efa_main.c: efa0 to efa4 so far.
+bool is_efa(std::uint16_t vendor, std::uint16_t device) {
+  return vendor == kAmazon && (device & 0xfff0) == 0xefa0;
+}
+
 }  // namespace
 
 PciRole pci_role(std::uint16_t pci_class, std::uint16_t vendor, std::uint16_t device) {
+  if (is_efa(vendor, device)) return PciRole::Network;  // also where a source states no class
   const std::uint16_t base = pci_class >> 8;
   switch (base) {
     case 0x01:

@@ -72,9 +72,11 @@ class Parser {
       if (comma == std::string_view::npos) break;
       rest.remove_prefix(comma + 1);
     }
+    // Every two sockets of a host are joined, and with NVLink every two GPUs.
     const std::uint64_t nodes =
         static_cast<std::uint64_t>(result_.hosts) *
         (static_cast<std::uint64_t>(result_.sockets) * result_.cores * result_.threads +
+         static_cast<std::uint64_t>(result_.sockets) * result_.sockets / 2 +
          (result_.nvlink > 0 ? static_cast<std::uint64_t>(result_.gpus) * result_.gpus / 2 : 0) +
          3ull * result_.gpus);
     if (nodes > kMaxNodes)

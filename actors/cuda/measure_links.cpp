@@ -239,12 +239,14 @@ struct CudaLinkMeter::Impl {
         if (i == kCopies - 1)
           for (const auto& copier : under_test) copier->lane().end();
       }
-      double sum = 0;
-      for (const auto& copier : under_test) copier->lane().wait();
-      for (const auto& copier : under_test)
-        sum += static_cast<double>(kBytes) * kCopies / copier->lane().seconds();
+      double longest = 0;
+      for (const auto& copier : under_test) {
+        copier->lane().wait();
+        longest = std::max(longest, copier->lane().seconds());
+      }
+      const double bytes = static_cast<double>(kBytes) * kCopies;
       for (const auto& neighbour : neighbours) neighbour->lane().wait();
-      if (round >= 0) rates.push_back(sum);
+      if (round >= 0) rates.push_back(bytes * static_cast<double>(under_test.size()) / longest);
     }
     return median(std::move(rates));
   }

@@ -112,6 +112,21 @@ TEST_CASE("sizes that cannot be are taken as unknown", "[topology]") {
   CHECK(read_machine_file(write_machine_file(machine), "copy") == machine);
 }
 
+TEST_CASE("an adapter is told by its device number where the source states no class",
+          "[topology]") {
+  const std::string nic = "class=\"0x020700\" vendor=\"0x15b3\" device=\"0x101b\"";
+  const std::string net = samples::kNccl;
+  const std::size_t begin = net.find("<nic>"), end = net.find("</nic>") + 6;
+  std::string text = net.substr(0, begin) + net.substr(end);
+  const auto nics = [&](const std::string& ids) {
+    return import_machine(replaced(text.c_str(), nic, ids), "sample").nics.size();
+  };
+  CHECK(nics("class=\"\" vendor=\"0x1d0f\" device=\"0xefa2\"") == 1);
+  CHECK(nics("vendor=\"0x1d0f\" device=\"0xefa0\"") == 1);
+  CHECK(nics("vendor=\"0x1d0f\" device=\"0x8061\"") == 0);
+  CHECK(nics("vendor=\"0x15b3\" device=\"0xefa0\"") == 0);
+}
+
 TEST_CASE("an NCCL topology is read in NUMA order", "[topology]") {
   const Machine machine = import_machine(samples::kNccl, "sample");
   check_machine(machine);

@@ -66,7 +66,8 @@ TEST_CASE("a bad part of a description is named", "[topology]") {
   for (const char* bad :
        {"", ",", "2 gpus,", "two sockets", "0 sockets", "2 sockets x 8", "2 sockets x 8 cores x",
         "2 gpus, 2 gpus", "pcie fast", "nvlink 3", "memory -1 GB", "99999999999 gpus",
-        "4 gpus extra", "socketss", "4096 gpus, nvlink, 65536 hosts"}) {
+        "4 gpus extra", "socketss", "4096 gpus, nvlink, 65536 hosts", "4096 sockets",
+        "5 hosts, 2812 sockets"}) {
     INFO(bad);
     const std::string error = error_of(bad);
     REQUIRE_FALSE(error.empty());
