@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -19,6 +20,8 @@ using Clock = std::chrono::steady_clock;
 
 // Waking a parked thread costs tens of microseconds: spin about that long before parking.
 constexpr auto kSpin = std::chrono::microseconds(50);
+// With work on a device that nobody will report, the thread looks without a pause for this long.
+constexpr auto kEager = std::chrono::microseconds(200);
 // After this much of a spin the thread gives its core to whoever wants it between looks.
 constexpr auto kPolite = std::chrono::microseconds(4);
 
@@ -80,14 +83,18 @@ class PinnedCafActor final : public caf::blocking_actor {
       const auto waited = Clock::now() - last_work;
       if (waited < kPolite) continue;
       if (!idle) set_idle(idle = true);
-      if (waited > kSpin) return true;
-      std::this_thread::yield();
+      if (waited > kSpin && !must_look_again()) return true;
+      // What a device has in hand ends within some ten microseconds as a rule: worth the core.
+      if (waited > kEager || !must_look_again()) std::this_thread::yield();
     }
   }
 
+  [[nodiscard]] bool must_look_again() const {
+    return std::any_of(bodies_.begin(), bodies_.end(),
+                       [](const Body* body) { return body->must_look_again(); });
+  }
+
   void park() {
-    for (const Body* body : bodies_)
-      if (body->must_look_again()) return;
     for (Body* body : bodies_)
       if (!body->prepare_to_park()) return;
     read_message();

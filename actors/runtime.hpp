@@ -41,6 +41,7 @@ struct RuntimeOptions {
   std::optional<bool> serial;
   std::optional<Precision> precision;  ///< of fp32 matrix products on CUDA devices; default fp32
   std::optional<bool> p2p;            ///< copies between GPUs directly where they can; default true
+  bool relay = true;                  ///< idle links to the host take copies of other GPUs
   std::uint32_t cuda_lanes = 4;       ///< in-order lanes of a CUDA device
   std::uint32_t staging_threads = 0;  ///< for pageable memory; 0: by the number of processors
   bool trace = false;                 ///< record what happens

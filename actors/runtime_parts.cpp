@@ -197,7 +197,7 @@ void Runtime::Parts::start() {
   }
   links = add_links(*fabric, machine, real);
   add_paths(*fabric, machine, real, links);
-  add_reliefs(*fabric, machine, links);
+  if (options.relay) add_reliefs(*fabric, machine, links);
   start_gpus();
   start_links();
   fabric->link_admissions.push_back(std::make_unique<Admission>(options.admission));

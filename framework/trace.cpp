@@ -63,6 +63,7 @@ Tracer::Buffer& Tracer::buffer() {
 }
 
 void Tracer::submitted(Fabric& fabric, Op& op, const DependencySet& needs) {
+  if (!is_recording()) return;
   op.id = fabric.next_op.fetch_add(1, std::memory_order_relaxed);
   Buffer& mine = buffer();
   if (mine.records.size() >= limit_) {
@@ -76,6 +77,7 @@ void Tracer::submitted(Fabric& fabric, Op& op, const DependencySet& needs) {
 
 void Tracer::ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::int64_t end_ns,
                  bool failed) {
+  if (!is_recording()) return;
   Buffer& mine = buffer();
   if (mine.records.size() >= limit_) {
     ++mine.dropped;
@@ -87,6 +89,7 @@ void Tracer::ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::
 }
 
 void Tracer::made_part(const Op& whole, const Op& part) {
+  if (!is_recording()) return;
   buffer().parts.push_back({whole.id, part.id});
 }
 

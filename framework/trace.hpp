@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -67,6 +68,13 @@ class Tracer {
   /// Adds a track; before anything runs on it. Any thread.
   std::uint32_t add_track(std::string actor, std::string lane, TrackKind kind);
 
+  /// Whether anything is noted; true at first. Recording what GPUs do costs them some microseconds
+  /// an op. Changed while nothing is in flight.
+  void set_recording(bool is_recording) {
+    is_recording_.store(is_recording, std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool is_recording() const { return is_recording_.load(std::memory_order_relaxed); }
+
   /// Nanoseconds since the recording began.
   [[nodiscard]] std::int64_t now() const {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() -
@@ -102,6 +110,7 @@ class Tracer {
   static void resolve_parts(const std::vector<Part>& parts, std::vector<TraceData::Cause>& causes);
 
   const std::size_t limit_;
+  std::atomic<bool> is_recording_{true};
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const std::uint64_t number_;
   mutable std::mutex mutex_;

@@ -105,13 +105,15 @@ part_bench() {
   [[ $gpus == cuda ]] || precisions=fp32
   figure gpu_ops 40 bench gpu-ops --ops $small
   for precision in $precisions; do
-    figure "overlap_${precision}_pinned" 40 "${overlap[@]}" --precision "$precision" --only two_gpus,copy,copy_both
+    local own_link=()
+    [[ $precision == fp32 ]] || own_link=(--no-relay)  # with relays: below
+    figure "overlap_${precision}_pinned" 40 "${overlap[@]}" --precision "$precision" "${own_link[@]}" \
+      --only two_gpus,copy,copy_both
     figure "overlap_${precision}_pageable" 40 "${overlap[@]}" --precision "$precision" --only copy,copy_both \
       --to pageable
   done
-  if "$binaries/weft" overlap --help | grep -q -- --relay; then
-    figure overlap_tf32_pinned_relay 30 "${overlap[@]}" --precision tf32 --only copy --relay
-  fi
+  [[ $gpus != cuda ]] ||
+    figure overlap_tf32_pinned_relay 30 "${overlap[@]}" --precision tf32 --only copy
   figure collectives 60 bench collectives --max $most --repeats 3 --algorithm auto
   figure links 60 bench links --max $most
   local config hidden batch devices count

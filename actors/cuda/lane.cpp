@@ -67,7 +67,7 @@ Failure* Lane::begin(Op& op) {
     if (!cause && !is_order_only(op.waits()[i]))
       cause = producer.failure.load(std::memory_order_acquire);
   }
-  if (setup_.tracer && !setup_.device->is_lost()) {
+  if (setup_.tracer && setup_.tracer->is_recording() && !setup_.device->is_lost()) {
     started_ = timing_event();
     cudaEventRecord(started_, stream_);
   }
@@ -141,6 +141,15 @@ void Lane::enqueued(Op& op, Failure* failure, double expected_ns) {
   op.lane = number_;
   op.ticket = static_cast<std::uint32_t>(ticket);
   enqueue(op, ticket, false);
+  mark_if_wanted(op, ticket, expected_ns);
+}
+
+void Lane::enqueued_part(Op& op, std::uint64_t ticket, double expected_ns) {
+  enqueue(op, ticket, true);
+  mark_if_wanted(op, ticket, expected_ns);
+}
+
+void Lane::mark_if_wanted(Op& op, std::uint64_t ticket, double expected_ns) {
   since_mark_ns_ += expected_ns;
   ++since_mark_;
   if (since_mark_ns_ < kMarkAfterNs && since_mark_ < kMarkAfterOps && !somebody_waits(op)) return;
@@ -149,13 +158,6 @@ void Lane::enqueued(Op& op, Failure* failure, double expected_ns) {
   if (marks_.empty() || marks_.back().ticket < ticket) mark(ticket);
   since_mark_ns_ = 0;
   since_mark_ = 0;
-}
-
-void Lane::enqueued_part(Op& op, std::uint64_t ticket) {
-  enqueue(op, ticket, true);
-  if (setup_.device->is_lost()) return;
-  std::lock_guard lock(lock_);
-  mark(ticket);
 }
 
 void Lane::enqueue(Op& op, std::uint64_t ticket, bool is_part) {

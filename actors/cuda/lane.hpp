@@ -85,7 +85,7 @@ class Lane {
   void enqueued(Op& op, Failure* failure, double expected_ns);
   /// The same for the lane's part of an op that is on several lanes: takes `ticket`, which is later
   /// than `last_ticket()`, and reports to `part_done` instead of settling the op.
-  void enqueued_part(Op& op, std::uint64_t ticket);
+  void enqueued_part(Op& op, std::uint64_t ticket, double expected_ns);
   [[nodiscard]] std::uint64_t last_ticket() const {
     return issued_.load(std::memory_order_relaxed);
   }
@@ -108,6 +108,7 @@ class Lane {
   void wait_for(const Op& producer);
   void wait_for(Lane& other, std::uint32_t ticket);
   void enqueue(Op& op, std::uint64_t ticket, bool is_part);
+  void mark_if_wanted(Op& op, std::uint64_t ticket, double expected_ns);
   [[nodiscard]] std::uint64_t expand(std::uint32_t ticket) const;
   // Makes `waiter` wait; returns the ticket that is implied then.
   std::uint64_t make_wait(std::uint64_t ticket, Lane& waiter);

@@ -5,7 +5,6 @@
 
 #include "apps/bench/executor.hpp"
 #include "apps/common/output.hpp"
-#include "apps/common/program_memory.hpp"
 #include "apps/common/table.hpp"
 
 namespace weft::bench {
@@ -145,8 +144,6 @@ int run_links(const LinkOptions& options, apps::Output& output) {
       rows.push_back(measure(runtime, pattern, bytes, copies_of(bytes, most), options.repeats));
   }
   if (is_wanted(options, "pageable")) {
-    if (!apps::copies_program_memory())
-      output.print("left out: pageable memory: this build has no copies to and from it\n");
     std::vector<LinkRow> pageable;
     for (std::size_t bytes : sizes(options.least, most, 4))
       for (LinkRow& row : measure_pageable(runtime, bytes, copies_of(bytes, most), options.repeats))

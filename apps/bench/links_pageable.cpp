@@ -3,7 +3,6 @@
 
 #include "apps/bench/executor.hpp"
 #include "apps/bench/links.hpp"
-#include "apps/common/program_memory.hpp"
 
 namespace weft::bench {
 namespace {
@@ -74,11 +73,10 @@ LinkRow measure_flows(const Runtime& runtime, const std::string& name,
       for (std::size_t f = 0; f < flows.size(); ++f) {
         auto& [tensors, memory] = buffers[f];
         if (flows[f].to_gpu) {
-          tensors.push_back(apps::copy_from_program(flows[f].gpu, std::span<const float>(memory[i]),
-                                                    shape_of(bytes)));
+          tensors.push_back(flows[f].gpu.from_host(memory[i], shape_of(bytes)));
           arrived.push_back(tensors.back().future());
         } else {
-          arrived.push_back(apps::copy_to_program(tensors[i], std::span<float>(memory[i])));
+          arrived.push_back(tensors[i].copy_to(memory[i]));
         }
       }
     when_all(arrived).wait();
@@ -101,7 +99,6 @@ LinkRow measure_flows(const Runtime& runtime, const std::string& name,
 std::vector<LinkRow> measure_pageable(const Runtime& runtime, std::size_t bytes,
                                       std::uint32_t copies, std::uint32_t repeats) {
   std::vector<LinkRow> rows;
-  if (!apps::copies_program_memory()) return rows;
   const auto add = [&](const std::string& name, const std::vector<PageableFlow>& flows) {
     rows.push_back(measure_flows(runtime, name, flows, bytes, copies, repeats));
   };

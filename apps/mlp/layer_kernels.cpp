@@ -120,13 +120,24 @@ void product(Cpu& cpu, std::size_t first, std::size_t last, float alpha, In<floa
              n);
 }
 
-void run_gradient(Cpu& cpu, std::int64_t first, In<float> a, In<float> d, Out<float> g) {
-  const auto height = static_cast<std::size_t>(g.dim(0)),
-             width = static_cast<std::size_t>(g.dim(1));
-  const auto from = static_cast<std::size_t>(first);
+// g = rows `first` … of aᵀ·d, `height` of them
+void part_of_gradient(Cpu& cpu, std::size_t first, std::size_t height, In<float> a, In<float> d,
+                      float* g) {
+  const auto width = static_cast<std::size_t>(d.dim(1));
   for_panels(cpu, height, height, [&](std::size_t begin, std::size_t end) {
-    product(cpu, from + begin, from + end, 1.0f, a, d, 0.0f, g.data() + begin * width);
+    product(cpu, first + begin, first + end, 1.0f, a, d, 0.0f, g + begin * width);
   });
+}
+
+void run_gradient(Cpu& cpu, std::int64_t first, In<float> a, In<float> d, Out<float> g) {
+  part_of_gradient(cpu, static_cast<std::size_t>(first), static_cast<std::size_t>(g.dim(0)), a, d,
+                   g.data());
+}
+
+void run_gradients(Cpu& cpu, In<float> x, In<float> dh, In<float> h, In<float> dz, Out<float> g) {
+  part_of_gradient(cpu, 0, static_cast<std::size_t>(x.dim(1)), x, dh, g.data());
+  part_of_gradient(cpu, 0, static_cast<std::size_t>(h.dim(1)), h, dz,
+                   g.data() + x.dim(1) * dh.dim(1));
 }
 
 void run_descend(Cpu& cpu, float rate, float momentum, In<float> a, In<float> d, InOut<float> w,
@@ -143,22 +154,35 @@ void run_descend(Cpu& cpu, float rate, float momentum, In<float> a, In<float> d,
   });
 }
 
-void run_update(Cpu& cpu, float rate, float momentum, std::int64_t first, In<float> g,
-                InOut<float> w, InOut<float> v) {
+// A step of `count` weights; v null: without momentum.
+void descend_along(Cpu& cpu, float rate, float momentum, std::size_t count, const float* g,
+                   float* w, float* v) {
   constexpr std::size_t kGrain = 32'768;
-  const auto from = static_cast<std::size_t>(first * w.dim(1));
-  cpu.parallel_ranges(g.size(), kGrain, [&](std::size_t begin, std::size_t end) {
-    float* ws = w.data() + from;
-    if (v.size() == 0) {
-      for (std::size_t i = begin; i < end; ++i) ws[i] -= rate * g[i];
+  cpu.parallel_ranges(count, kGrain, [&](std::size_t begin, std::size_t end) {
+    if (!v) {
+      for (std::size_t i = begin; i < end; ++i) w[i] -= rate * g[i];
       return;
     }
-    float* vs = v.data() + from;
     for (std::size_t i = begin; i < end; ++i) {
-      vs[i] = momentum * vs[i] + g[i];
-      ws[i] -= rate * vs[i];
+      v[i] = momentum * v[i] + g[i];
+      w[i] -= rate * v[i];
     }
   });
+}
+
+void run_update(Cpu& cpu, float rate, float momentum, std::int64_t first, In<float> g,
+                InOut<float> w, InOut<float> v) {
+  const auto from = static_cast<std::size_t>(first * w.dim(1));
+  descend_along(cpu, rate, momentum, g.size(), g.data(), w.data() + from,
+                v.size() == 0 ? nullptr : v.data() + from);
+}
+
+void run_update_all(Cpu& cpu, float rate, float momentum, In<float> g, InOut<float> w1,
+                    InOut<float> v1, InOut<float> w2, InOut<float> v2) {
+  descend_along(cpu, rate, momentum, w1.size(), g.data(), w1.data(),
+                v1.size() == 0 ? nullptr : v1.data());
+  descend_along(cpu, rate, momentum, w2.size(), g.data() + w1.size(), w2.data(),
+                v2.size() == 0 ? nullptr : v2.data());
 }
 
 void run_evaluate(Cpu& cpu, In<float> x, In<std::uint8_t> y, In<float> w1, In<float> w2,
@@ -257,6 +281,34 @@ const Kernel<float, float, std::int64_t, In<float>, InOut<float>, InOut<float>>&
             const double speeds = v.size() ? elements : 0;
             return Cost{2 * (elements + speeds), sizeof(float) * (3 * elements + 2 * speeds)};
           });
+  return kernel;
+}
+
+const Kernel<In<float>, In<float>, In<float>, In<float>, Out<float>>& gradients() {
+  static const Kernel<In<float>, In<float>, In<float>, In<float>, Out<float>> kernel =
+      Kernel("mlp_gradients")
+          .cpu(run_gradients)
+          .cost([](In<float> x, In<float> dh, In<float> h, In<float> dz, Out<float> g) {
+            const std::size_t elements = x.size() + dh.size() + h.size() + dz.size() + g.size();
+            return Cost{2 * count(x.dim(0)) * count(g.shape().size()),
+                        sizeof(float) * static_cast<double>(elements)};
+          });
+  return kernel;
+}
+
+const Kernel<float, float, In<float>, InOut<float>, InOut<float>, InOut<float>, InOut<float>>&
+update_all() {
+  static const Kernel<float, float, In<float>, InOut<float>, InOut<float>, InOut<float>,
+                      InOut<float>>
+      kernel =
+          Kernel("mlp_update_all")
+              .cpu(run_update_all)
+              .cost([](float, float, In<float> g, InOut<float>, InOut<float> v1, InOut<float>,
+                       InOut<float>) {
+                const double elements = count(g.shape().size());
+                const double speeds = v1.size() ? elements : 0;
+                return Cost{2 * (elements + speeds), sizeof(float) * (3 * elements + 2 * speeds)};
+              });
   return kernel;
 }
 

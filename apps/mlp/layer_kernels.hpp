@@ -39,6 +39,14 @@ const Kernel<std::int64_t, In<float>, In<float>, Out<float>>& gradient();
 /// momentum v has no elements and g takes its place. Order: rate, momentum, first, g, w, v.
 const Kernel<float, float, std::int64_t, In<float>, InOut<float>, InOut<float>>& update();
 
+/// Both layers' gradients at once, one after the other in g: that of w1 from x and dh, then that of
+/// w2 from h and dz. Order: x, dh, h, dz, g.
+const Kernel<In<float>, In<float>, In<float>, In<float>, Out<float>>& gradients();
+
+/// `update` of both layers with what `gradients` made. Order: rate, momentum, g, w1, v1, w2, v2.
+const Kernel<float, float, In<float>, InOut<float>, InOut<float>, InOut<float>, InOut<float>>&
+update_all();
+
 /// `gradient` and `update` in one, where no other device has a part in the gradient: the update is
 /// the product's own alpha and beta. Order: rate, momentum, a, d, w, v.
 const Kernel<float, float, In<float>, In<float>, InOut<float>, InOut<float>>& descend();

@@ -204,20 +204,31 @@ device::SmallGradient small_of(const float* from, In<float> a, In<float> d, std:
   return small;
 }
 
-void run_gradient(Cuda& gpu, std::int64_t first, In<float> a, In<float> d, Out<float> g) {
+// g = rows `first` … of aᵀ·d, `height` of them
+void part_of_gradient(Cuda& gpu, std::int64_t first, std::int64_t height, In<float> a, In<float> d,
+                      float* g) {
   if (is_thin(d)) {
     device::ThinProduct product = thin_of(a, d);
     product.first = static_cast<int>(first);
-    product.height = static_cast<int>(g.dim(0));
-    product.g = g.data();
+    product.height = static_cast<int>(height);
+    product.g = g;
     device::thin_product(gpu.stream(), product);
-  } else if (is_small(gpu, a.data() + first, a, d, g.dim(0), g.data())) {
-    device::SmallGradient small = small_of(a.data() + first, a, d, g.dim(0));
-    small.g = g.data();
+  } else if (is_small(gpu, a.data() + first, a, d, height, g)) {
+    device::SmallGradient small = small_of(a.data() + first, a, d, height);
+    small.g = g;
     device::small_gradient(gpu.stream(), gpu.device(), small);
   } else {
-    wide_product(gpu, first, g.dim(0), 1, a, d, 0, g.data());
+    wide_product(gpu, first, height, 1, a, d, 0, g);
   }
+}
+
+void run_gradient(Cuda& gpu, std::int64_t first, In<float> a, In<float> d, Out<float> g) {
+  part_of_gradient(gpu, first, g.dim(0), a, d, g.data());
+}
+
+void run_gradients(Cuda& gpu, In<float> x, In<float> dh, In<float> h, In<float> dz, Out<float> g) {
+  part_of_gradient(gpu, 0, h.dim(1), h, dz, g.data() + x.dim(1) * dh.dim(1));
+  part_of_gradient(gpu, 0, x.dim(1), x, dh, g.data());
 }
 
 void run_descend(Cuda& gpu, float rate, float momentum, In<float> a, In<float> d, InOut<float> w,
@@ -246,13 +257,28 @@ void run_descend(Cuda& gpu, float rate, float momentum, In<float> a, In<float> d
   }
 }
 
+// A step of `count` weights; without momentum v is not used.
+void descend_along(Cuda& gpu, float rate, float momentum, std::size_t count, const float* g,
+                   float* w, float* v, bool has_momentum) {
+  if (has_momentum)
+    cuda::sgd(gpu.stream(), w, v, g, count, rate, momentum);
+  else
+    cuda::sgd(gpu.stream(), w, g, count, rate);
+}
+
 void run_update(Cuda& gpu, float rate, float momentum, std::int64_t first, In<float> g,
                 InOut<float> w, InOut<float> v) {
   const std::size_t from = extent(first * w.dim(1));
-  if (v.size() == 0)
-    cuda::sgd(gpu.stream(), w.data() + from, g.data(), g.size(), rate);
-  else
-    cuda::sgd(gpu.stream(), w.data() + from, v.data() + from, g.data(), g.size(), rate, momentum);
+  descend_along(gpu, rate, momentum, g.size(), g.data(), w.data() + from, v.data() + from,
+                v.size() > 0);
+}
+
+void run_update_all(Cuda& gpu, float rate, float momentum, In<float> g, InOut<float> w1,
+                    InOut<float> v1, InOut<float> w2, InOut<float> v2) {
+  const bool has_momentum = v1.size() > 0;
+  descend_along(gpu, rate, momentum, w1.size(), g.data(), w1.data(), v1.data(), has_momentum);
+  descend_along(gpu, rate, momentum, w2.size(), g.data() + w1.size(), w2.data(), v2.data(),
+                has_momentum);
 }
 
 }  // namespace
@@ -271,7 +297,9 @@ void add_layer_variants() {
       [](Cuda& gpu, Out<double> score) { gpu.clear(score.data(), score.size() * sizeof(double)); });
   kernels::forward().cuda(run_forward);
   kernels::gradient().cuda(run_gradient);
+  kernels::gradients().cuda(run_gradients);
   kernels::update().cuda(run_update);
+  kernels::update_all().cuda(run_update_all);
   kernels::descend().cuda(run_descend);
   kernels::evaluate().cuda(run_evaluate);
 }

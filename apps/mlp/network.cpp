@@ -118,6 +118,17 @@ Future Network::update(const Part& part, const Tensor<float>& gradient) const {
                         inout(is_first ? w1_ : w2_), inout(is_first ? v1_ : v2_));
 }
 
+Tensor<float> Network::gradients() const {
+  auto gradients = device_.tensor<float>({w1_.size() + w2_.size()});
+  device_.submit(kernels::gradients(), in(x_), in(dh_), in(h_), in(dz_), out(gradients));
+  return gradients;
+}
+
+Future Network::update_all(const Tensor<float>& gradients) const {
+  return device_.submit(kernels::update_all(), hyper_.rate, hyper_.momentum, in(gradients),
+                        inout(w1_), inout(v1_), inout(w2_), inout(v2_));
+}
+
 Future Network::descend(int layer) const {
   const bool is_first = layer == 1;
   return device_.submit(kernels::descend(), hyper_.rate, hyper_.momentum, in(is_first ? x_ : h_),

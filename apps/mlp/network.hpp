@@ -58,6 +58,9 @@ class Network {
   [[nodiscard]] Tensor<float> gradient(const Part& part) const;
   /// One SGD step of that part of the weights, with the gradient of all devices.
   Future update(const Part& part, const Tensor<float>& gradient) const;
+  /// The whole gradient in one tensor, and the step with it: fewer and larger messages.
+  [[nodiscard]] Tensor<float> gradients() const;
+  Future update_all(const Tensor<float>& gradients) const;
   /// Both for a whole layer (1 or 2) in one op, where this device is alone.
   Future descend(int layer) const;
 

@@ -139,6 +139,10 @@ void Run::train(const Dataset& data) {
   runtime_->tracer()->clear();
   for (std::uint64_t number = checkpoint_ ? checkpoint_->epoch + 1 : 1; number <= epochs;
        ++number) {
+    // One epoch tells what overlaps; recording all of them would slow GPUs down.
+    const std::uint64_t first = checkpoint_ ? checkpoint_->epoch + 1 : 1;
+    const bool is_recorded = output_.wants_trace() || number == std::min(first + 1, epochs);
+    runtime_->tracer()->set_recording(is_recorded);
     EpochRecord epoch;
     epoch.number = number;
     {
@@ -150,10 +154,10 @@ void Run::train(const Dataset& data) {
                    progress.loss ? "loss " + std::to_string(*progress.loss).substr(0, 6) : "");
       });
     }
-    record(true);
+    if (is_recorded) record(true);
     if (number == epochs || number % eval_every == 0)
       epoch.test_accuracy = trainer_->evaluate().accuracy;
-    record(false);
+    if (is_recorded) record(false);
     records_.push_back(epoch);
     output_.print("%s", describe(epoch, epochs).c_str());
     std::fflush(output_.text());

@@ -101,6 +101,11 @@ Trainer::Trainer(const Runtime& runtime, const Dataset& data, const Hyper& hyper
     networks_.emplace_back(device, hyper_);
     loaders_.push_back(loader_of(runtime_, device));
   }
+  // GPUs with links between them sum up faster than several parts could hide: splitting the sum
+  // beside the product gains nothing there, for it takes its multiprocessors.
+  is_one_sum_ = std::all_of(devices_.begin(), devices_.end(), [&](const Device& device) {
+    return runtime.engine_of(device) == "cuda";
+  });
 }
 
 void Trainer::initialise() {
@@ -164,6 +169,16 @@ std::vector<Future> Trainer::step(const Order& order, std::size_t first, std::si
   for (std::size_t d = 0; d < networks_.size(); ++d) networks_[d].forward(shards[d], rows);
 
   if (networks_.size() == 1) return {networks_[0].descend(2), networks_[0].descend(1)};
+
+  if (is_one_sum_) {
+    std::vector<Tensor<float>> sums;
+    for (const Network& network : networks_) sums.push_back(network.gradients());
+    group_.all_reduce(sums);
+    std::vector<Future> updates;
+    for (std::size_t d = 0; d < networks_.size(); ++d)
+      updates.push_back(networks_[d].update_all(sums[d]));
+    return updates;
+  }
 
   // The sum of one part travels while the devices work on the next.
   std::vector<std::vector<Tensor<float>>> sums;

@@ -81,6 +81,7 @@ class Trainer {
   std::vector<Network> networks_;
   const Input input_;
   std::vector<Device> loaders_;  // the socket that prepares data for each device
+  bool is_one_sum_ = false;      // all gradients in one message
   Collective group_;
   const float scale_;  // of pixels
   const Tensor<float> offsets_;

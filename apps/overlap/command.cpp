@@ -11,7 +11,6 @@
 #include "apps/commands.hpp"
 #include "apps/common/options.hpp"
 #include "apps/common/output.hpp"
-#include "apps/common/program_memory.hpp"
 #include "apps/common/progress.hpp"
 #include "apps/overlap/model.hpp"
 #include "apps/overlap/report.hpp"
@@ -26,6 +25,7 @@ struct Options {
   int repeat = 5;
   std::string dtype = "f32", precision = "fp32", to = "pinned";
   std::vector<std::string> only;
+  bool no_relay = false;
 };
 
 bool is_wanted(const Options& options, const Experiment& experiment) {
@@ -33,27 +33,10 @@ bool is_wanted(const Options& options, const Experiment& experiment) {
   return std::find(options.only.begin(), options.only.end(), experiment.name) != options.only.end();
 }
 
-Precision precision_of(const Options& options) {
-  if (options.precision == "tf32") return Precision::Tf32;
-  if (options.precision == "bf16") return Precision::Bf16;
-  return Precision::Fp32;
-}
-
-// A build whose runtime has no such option computes in fp32.
-template <class Settings>
-void set_precision(Settings& settings, Precision precision) {
-  if constexpr (requires { settings.precision = precision; })
-    settings.precision = precision;
-  else if (precision != Precision::Fp32)
-    throw std::runtime_error("--precision: this build's GPUs compute in fp32 alone");
-}
-
 void check(const Options& options) {
   if (options.dtype == "f64" && options.precision != "fp32")
     throw std::invalid_argument("--precision " + options.precision +
                                 ": is of products of f32 matrices, but --dtype is f64");
-  if (options.to == "pageable" && !copies_program_memory())
-    throw std::runtime_error("--to pageable: this build has no copies to the program's own memory");
 }
 
 RuntimeOptions runtime_options(const Options& options) {
@@ -61,7 +44,8 @@ RuntimeOptions runtime_options(const Options& options) {
   const char* variable = std::getenv("WEFT_EMULATED");
   if (!made.emulated && !(variable && *variable))
     made.emulated = paced_gpus(options.n, options.dtype == "f64" ? 8 : 4);
-  set_precision(made, precision_of(options));
+  made.precision = parse_precision(options.precision);
+  made.relay = !options.no_relay;
   return with_environment(std::move(made));
 }
 
@@ -177,6 +161,8 @@ void add_overlap_command(CLI::App& app) {
                    "some of two_gpus, copy, copy_both, all, small (default: all but copy_both)")
       ->delimiter(',')
       ->check(CLI::IsMember({"two_gpus", "copy", "copy_both", "all", "small"}));
+  command->add_flag("--no-relay", options->no_relay,
+                    "each GPU's results take its own link only, idle or not the others'");
   command->callback([options] { run(*options); });
 }
 

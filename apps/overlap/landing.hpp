@@ -4,7 +4,6 @@
 #include <vector>
 #include <weft/weft.hpp>
 
-#include "apps/common/program_memory.hpp"
 #include "apps/overlap/reference.hpp"
 
 namespace weft::apps {
@@ -33,7 +32,7 @@ class Landing {
       arrays_.push_back(result.to_host());
       copied_.push_back(arrays_.back().future());
     } else {
-      copied_.push_back(copy_to_program(result, std::span<T>(memory_[copied_.size()])));
+      copied_.push_back(result.copy_to(memory_[copied_.size()]));
     }
   }
 

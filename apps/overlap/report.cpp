@@ -1,5 +1,7 @@
 #include "apps/overlap/report.hpp"
 
+#include "actors/runtime_options.hpp"
+
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -16,18 +18,6 @@ std::string format(const char* pattern, double value) {
   char text[32];
   std::snprintf(text, sizeof text, pattern, value);
   return text;
-}
-
-const char* name_of(Precision precision) {
-  switch (precision) {
-    case Precision::Tf32:
-      return "tf32";
-    case Precision::Bf16:
-      return "bf16";
-    case Precision::Fp32:
-      break;
-  }
-  return "fp32";
 }
 
 double ratio(const Row& row) {
@@ -85,7 +75,7 @@ std::string to_json(const std::vector<Result>& results, const Runtime& runtime,
   json["ops"] = workload.ops;
   json["repeat"] = repeat;
   json["dtype"] = workload.is_double ? "f64" : "f32";
-  json["precision"] = name_of(workload.precision);
+  json["precision"] = to_string(workload.precision);
   json["to"] = workload.to_program ? "pageable" : "pinned";
   return json.dump(2);
 }

@@ -13,7 +13,6 @@
 
 #include "apps/bench/collectives.hpp"
 #include "apps/bench/links.hpp"
-#include "apps/common/program_memory.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -77,12 +76,6 @@ TEST_CASE("links are measured between every two devices, both ways and all at on
 TEST_CASE("copies to and from the program's memory are measured, or their lack is named",
           "[bench]") {
   const std::string arguments = "links --gpus emulated:2 --max 64KB --repeats 1 --only pageable";
-  if (!apps::copies_program_memory()) {
-    const Answer answer = weft_bench(arguments);
-    CHECK(answer.exit_code != 0);
-    CHECK(answer.text.find("left out: pageable memory") != std::string::npos);
-    return;
-  }
   std::set<std::string> names;
   const json document = document_of(arguments);
   for (const json& row : document.at("results")) {

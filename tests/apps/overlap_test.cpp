@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "apps/common/program_memory.hpp"
 #include "apps/overlap/reference.hpp"
 #include "support/catch.hpp"
 
@@ -138,15 +137,10 @@ TEST_CASE("results come to the program's own memory, or it is said that they can
   const Outcome outcome =
       weft("overlap --only copy,copy_both --to pageable --n 40 --ops 3 --repeat 2 --json -");
   INFO(outcome.err);
-  if (weft::apps::copies_program_memory()) {
-    REQUIRE(outcome.exit_code == 0);  // and each result was checked
-    const json result = json::parse(outcome.out);
-    CHECK(result["to"] == "pageable");
-    CHECK(result["experiments"].size() == 6);
-  } else {
-    CHECK(outcome.exit_code != 0);
-    CHECK(outcome.err.find("--to pageable") != std::string::npos);
-  }
+  REQUIRE(outcome.exit_code == 0);  // and each result was checked
+  const json result = json::parse(outcome.out);
+  CHECK(result["to"] == "pageable");
+  CHECK(result["experiments"].size() == 6);
 }
 
 TEST_CASE("a precision is of f32 products, and results still are right", "[apps]") {

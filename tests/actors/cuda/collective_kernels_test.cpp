@@ -285,6 +285,8 @@ TEST_CASE("captured peer sums may be launched again and mixed with others", "[cu
   reduce.all_reduce(parts_of(group, from, large), kLarge, ElementKind::F32);
   first.end();
   second.end();
+  first.instantiate();
+  second.instantiate();
   const std::vector<float> sums = sum_of(values);
   const std::vector<float> head(sums.begin(), sums.begin() + kSmall);
   for (int round = 0; round < 5; ++round) {

@@ -113,8 +113,15 @@ CapturedStream::~CapturedStream() {
 void CapturedStream::end() {
   WEFT_CHECK_CUDA(cudaSetDevice(device_));
   cudaGraph_t graph;
-  cudaGraphExec_t executable;
   WEFT_CHECK_CUDA(cudaStreamEndCapture(stream_, &graph));
+  graph_ = graph;
+}
+
+// Not while another stream of the thread is still captured.
+void CapturedStream::instantiate() {
+  WEFT_CHECK_CUDA(cudaSetDevice(device_));
+  auto graph = static_cast<cudaGraph_t>(graph_);
+  cudaGraphExec_t executable;
   WEFT_CHECK_CUDA(cudaGraphInstantiate(&executable, graph, 0));
   WEFT_CHECK_CUDA(cudaGraphDestroy(graph));
   executable_ = executable;

@@ -50,11 +50,13 @@ class CapturedStream {
   CapturedStream(const CapturedStream&) = delete;
   CapturedStream& operator=(const CapturedStream&) = delete;
   void end();
+  void instantiate();
   void launch() const;
 
  private:
   int device_;
   CUstream_st* stream_;
+  void* graph_ = nullptr;
   void* executable_ = nullptr;
 };
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "actors/runtime.hpp"
+#include "framework/builtin.hpp"
 #include "tests/actors/cuda/host_stream.hpp"
 #include "tests/actors/cuda/through_host.hpp"
 
@@ -36,9 +37,10 @@ int main() {
   Runtime rt(options);
   const auto lost = rt.gpu(0);
   const auto other = rt.gpu_count() > 1 ? rt.gpu(1) : rt.socket(0);
-  auto x = rt.tensor<int>({100}), y = rt.tensor<int>({100}), z = rt.tensor<int>({100});
+  auto x = rt.tensor<int>({100}), y = rt.tensor<int>({100});
+  auto w = rt.tensor<float>({100});
   lost.submit(kIota, 1, out(x)).wait();
-  other.submit(kIota, 5, out(z)).wait();
+  other.submit(kernels::fill(), 5.0f, out(w)).wait();
   const Future wild = lost.submit(kWild, inout(x));
   const Future dependent = lost.submit(kCopy, in(x), out(y));
   const auto host = y.to_host();
@@ -46,11 +48,14 @@ int main() {
   report("dependent", dependent);
   report("its copy", host.future());
   report("later", lost.submit(kIota, 3, out(y)));
-  auto copy = rt.tensor<int>({100});
-  other.submit(kCopy, in(z), out(copy));
-  const auto elsewhere = copy.to_host();
+  // With kernels: host functions, which the test's own variants are made of, stop in all of the
+  // process.
+  auto twice = rt.tensor<float>({100});
+  other.submit(kernels::fill(), 104.0f, out(twice));
+  const auto before = w.to_host(), elsewhere = twice.to_host();
+  report("before", before.future());
   report("elsewhere", elsewhere.future());
-  if (!elsewhere.future().has_failed()) std::printf("value: %d\n", elsewhere[99]);
+  if (!elsewhere.future().has_failed()) std::printf("value: %g\n", double(elsewhere[99]));
   rt.wait_idle();
   std::printf("end\n");
 }
