@@ -18,7 +18,7 @@ constexpr std::size_t kMostAhead = 256;
 // Longer ops fill the device by themselves.
 constexpr double kLargeNs = 100'000;
 constexpr std::uint32_t kLanesForLarge = 2;
-constexpr double kUnknownNs = 4'000;  // of an op without a cost: a small kernel
+constexpr double kUnknownNs = 1'000;  // of an op without a cost: a small kernel
 
 // fp32 operations per clock of one multiprocessor (CUDA C++ Programming Guide, arithmetic
 // throughput, compute capability 8.6 to 10.0; 64 FMA units before).

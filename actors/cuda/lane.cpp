@@ -13,8 +13,8 @@ namespace {
 
 // A mark costs 0.2 us to record and 1.4 to find done (measured on an H200's host): not for every
 // small op, but soon enough that others can start close behind what they wait for.
-constexpr double kMarkAfterNs = 10'000;
-constexpr std::uint32_t kMarkAfterOps = 8;
+constexpr double kMarkAfterNs = 20'000;
+constexpr std::uint32_t kMarkAfterOps = 16;
 // Times are floats in milliseconds: the base is moved on before they lose half a microsecond.
 constexpr float kMoveBaseMs = 2000;
 

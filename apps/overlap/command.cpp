@@ -85,7 +85,7 @@ void run(const Options& options) {
   workload.n = options.n;
   workload.ops = options.ops;
   workload.is_double = options.dtype == "f64";
-  workload.precision = precision_of(options);
+  workload.precision = parse_precision(options.precision);
   workload.to_program = options.to == "pageable";
   workload.lanes = made.emulated->compute_lanes;
   const std::string pace = describe_pace(*made.emulated);
