@@ -27,7 +27,7 @@ bool GpuActor::run_some() {
     launch(*local_.pop_front());
     ++launched;
   }
-  return engine_.progress(*this, local_.empty()) || launched > 0;
+  return engine_.progress(*this, is_idle_ && local_.empty()) || launched > 0;
 }
 
 void GpuActor::launch(Op& op) {
@@ -46,13 +46,15 @@ void GpuActor::launch(Op& op) {
 std::uint32_t GpuActor::choose_lane(Op& op) {
   const std::uint32_t lanes = engine_.lanes_for(op);
   if (lanes == 1) return 0;
+  const bool is_short = engine_.is_short(op);
   // Behind the newest producer that is still under way here and has no other follower yet: on the
-  // same lane there is nothing to wait for.
+  // same lane there is nothing to wait for. A short op gains less beside another follower than it
+  // costs to wait on another lane.
   for (std::size_t i = op.wait_count; i-- > 0;) {
     Op* producer = untagged(op.waits()[i]);
     if (producer->device == op.device && !producer->code->is_copy &&
         !producer->code->is_collective && !producer->is_settled() &&
-        !producer->has_heir.exchange(true, std::memory_order_relaxed))
+        (!producer->has_heir.exchange(true, std::memory_order_relaxed) || is_short))
       return producer->lane - engine_.first_lane();
   }
   std::uint32_t best = next_lane_++ % lanes;

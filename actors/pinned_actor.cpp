@@ -64,10 +64,9 @@ class PinnedCafActor final : public caf::blocking_actor {
   // False: stopped, and nothing left to do.
   bool run_until_idle() {
     auto last_work = Clock::now();
-    bool idle = false;
     for (unsigned round = 0;; ++round) {
       if (run_all()) {
-        if (idle) set_idle(idle = false);
+        if (is_idle_) set_idle(false);
         last_work = Clock::now();
         continue;
       }
@@ -82,7 +81,7 @@ class PinnedCafActor final : public caf::blocking_actor {
       if (round % 4 != 0) continue;
       const auto waited = Clock::now() - last_work;
       if (waited < kPolite) continue;
-      if (!idle) set_idle(idle = true);
+      if (!is_idle_) set_idle(true);
       if (waited > kSpin && !must_look_again()) return true;
       // What a device has in hand ends within some ten microseconds as a rule: worth the core.
       if (waited > kEager || !must_look_again()) std::this_thread::yield();
@@ -101,6 +100,7 @@ class PinnedCafActor final : public caf::blocking_actor {
   }
 
   void set_idle(bool idle) {
+    is_idle_ = idle;
     for (Body* body : bodies_) body->idle_changes(idle);
   }
 
@@ -112,6 +112,7 @@ class PinnedCafActor final : public caf::blocking_actor {
   PinnedActorOptions options_;
   std::shared_ptr<std::promise<void>> ended_;
   bool stopping_ = false;
+  bool is_idle_ = false;
 };
 
 }  // namespace

@@ -30,6 +30,8 @@ class Engine {
   [[nodiscard]] virtual std::uint32_t first_lane() const { return 0; }
   /// How many of the lanes an op should choose from that would fill the device by itself.
   [[nodiscard]] virtual std::uint32_t lanes_for(const Op& /*op*/) const { return lanes(); }
+  /// Whether the op takes less time than a wait for another lane is worth.
+  [[nodiscard]] virtual bool is_short(const Op& /*op*/) const { return false; }
   /// Why nothing runs on the device any more, for `op`, counted for the caller; null if it does.
   [[nodiscard]] virtual Failure* loss(const Op& /*op*/) const { return nullptr; }
   /// False: as much is issued as the device can take ahead; more when something has settled.

@@ -34,6 +34,8 @@ struct KernelCode {
   void (*abandon)(Op&) = nullptr;
   /// Ends the life of the op's scalar arguments; null if they need no destructor.
   void (*destroy_scalars)(Op&) = nullptr;
+  /// Nobody waits for its ops: they give something back. No reason to look whether an op is done.
+  bool is_lazy = false;
   /// A copy between two memories, run by a link's engine.
   bool is_copy = false;
   /// A collective, run by its collective's actor.

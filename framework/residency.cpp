@@ -51,6 +51,7 @@ void join_readers(SmallVector<Op*, 4>& readers) {
   static const KernelCode& code = *[] {
     auto* made = new KernelCode;  // lives as long as the process, as other codes of inline ops
     made->name = "readers";
+    made->is_lazy = true;
     return made;
   }();
   Op* join = make_op(&code, readers.size(), 0, 0, 0);

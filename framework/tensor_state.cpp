@@ -39,6 +39,7 @@ const KernelCode& make_code(const char* name, void (*inline_run)(Op&)) {
   auto* made = new KernelCode;
   made->name = name;
   made->inline_run = inline_run;
+  made->is_lazy = true;
   return *made;
 }
 

@@ -17,6 +17,12 @@ const CopyRange& range_of(Op& op) {
   return *static_cast<CopyRange*>(op.scalars());
 }
 
+// For marks only: large copies get one of their own, so that who waits for one does not wait for
+// the next.
+double expected_ns(std::size_t bytes) {
+  return 2'000 + static_cast<double>(bytes) / 50;
+}
+
 // Pieces that are on their way through a GPU's memory: enough that both links are always busy.
 constexpr std::size_t kRelayPiece = 8 << 20;
 constexpr std::size_t kRelayPieces = 4;
@@ -118,8 +124,7 @@ void GpuCopyLane::copy(Op& op, Lane& lane) {
                               std::string("cudaMemcpyAsync: ") + cudaGetErrorString(status));
     }
   }
-  // Each copy gets a mark of its own: who waits for it should not wait for the next.
-  lane.enqueued(op, failure, 1e9);
+  lane.enqueued(op, failure, expected_ns(range.bytes));
 }
 
 void GpuCopyLane::relay(Op& op, std::uint32_t via) {
@@ -138,7 +143,7 @@ void GpuCopyLane::relay(Op& op, std::uint32_t via) {
                               error.what());
     }
   }
-  lane.enqueued(op, failure, 1e9);
+  lane.enqueued(op, failure, expected_ns(range.bytes));
 }
 
 // The stager knows no streams to wait for: such copies begin when the host knows that their

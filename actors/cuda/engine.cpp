@@ -18,6 +18,8 @@ constexpr std::size_t kMostAhead = 256;
 // Longer ops fill the device by themselves.
 constexpr double kLargeNs = 100'000;
 constexpr std::uint32_t kLanesForLarge = 2;
+// A wait for another lane costs the host half a microsecond and the device one or two.
+constexpr double kShortNs = 10'000;
 constexpr double kUnknownNs = 1'000;  // of an op without a cost: a small kernel
 
 // fp32 operations per clock of one multiprocessor (CUDA C++ Programming Guide, arithmetic
@@ -115,6 +117,10 @@ double GpuEngine::expected_ns(const Op& op) const {
 
 std::uint32_t GpuEngine::lanes_for(const Op& op) const {
   return expected_ns(op) > kLargeNs ? std::min(kLanesForLarge, lanes()) : lanes();
+}
+
+bool GpuEngine::is_short(const Op& op) const {
+  return expected_ns(op) < kShortNs;
 }
 
 void GpuEngine::issue(Op& op, std::uint32_t lane) {

@@ -58,6 +58,7 @@ class GpuEngine final : public Engine {
     return static_cast<std::uint32_t>(lanes_.size());
   }
   [[nodiscard]] std::uint32_t lanes_for(const Op& op) const override;
+  [[nodiscard]] bool is_short(const Op& op) const override;
   [[nodiscard]] std::uint32_t first_lane() const override { return lanes_.front()->number(); }
   void issue(Op& op, std::uint32_t lane) override;
   [[nodiscard]] std::size_t queued(std::uint32_t lane) const override {

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "actors/cuda/check.hpp"
+#include "actors/tick_clock.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/tagged.hpp"
 #include "framework/trace.hpp"
@@ -15,8 +16,23 @@ namespace {
 // small op, but soon enough that others can start close behind what they wait for.
 constexpr double kMarkAfterNs = 20'000;
 constexpr std::uint32_t kMarkAfterOps = 16;
+constexpr double kLookAfterNs = 15'000;
 // Times are floats in milliseconds: the base is moved on before they lose half a microsecond.
 constexpr float kMoveBaseMs = 2000;
+
+// Those that look at a list of followers look at so many at most.
+constexpr int kLook = 4;
+
+template <class Wanted>
+bool has_follower(const std::atomic<Edge*>& list, const Wanted& is_wanted) {
+  Edge* edge = list.load(std::memory_order_acquire);
+  for (int i = 0; edge && edge != Op::closed() && i < kLook; ++i) {
+    const std::uintptr_t bits = edge->successor.load(std::memory_order_relaxed);
+    if (is_wanted(*reinterpret_cast<const Op*>(bits & ~std::uintptr_t{1}))) return true;
+    edge = edge->next.load(std::memory_order_relaxed);
+  }
+  return edge && edge != Op::closed();  // many followers: one of them will
+}
 
 const char* text_of(cudaError_t status) {
   return cudaGetErrorString(status);
@@ -152,7 +168,11 @@ void Lane::enqueued_part(Op& op, std::uint64_t ticket, double expected_ns) {
 void Lane::mark_if_wanted(Op& op, std::uint64_t ticket, double expected_ns) {
   since_mark_ns_ += expected_ns;
   ++since_mark_;
-  if (since_mark_ns_ < kMarkAfterNs && since_mark_ < kMarkAfterOps && !somebody_waits(op)) return;
+  const bool is_urgent = host_waits(op);
+  if (is_urgent) urgent_ = ticket;
+  if (since_mark_ns_ < kMarkAfterNs && since_mark_ < kMarkAfterOps && !is_urgent &&
+      !device_waits(op))
+    return;
   if (setup_.device->is_lost()) return;
   std::lock_guard lock(lock_);
   if (marks_.empty() || marks_.back().ticket < ticket) mark(ticket);
@@ -171,28 +191,30 @@ void Lane::enqueue(Op& op, std::uint64_t ticket, bool is_part) {
 }
 
 // A follower of the same owner will mostly go on this lane, where it needs no mark.
-bool Lane::somebody_waits(Op& op) const {
-  constexpr int kLook = 4;
-  if (op.done_list.load(std::memory_order_acquire)) return true;
-  Edge* edge = op.issued_list.load(std::memory_order_acquire);
-  for (int i = 0; edge && i < kLook; ++i) {
-    const std::uintptr_t bits = edge->successor.load(std::memory_order_relaxed);
-    if (reinterpret_cast<Op*>(bits & ~std::uintptr_t{1})->owner != op.owner) return true;
-    edge = edge->next.load(std::memory_order_relaxed);
-  }
-  return false;
+bool Lane::device_waits(Op& op) const {
+  return has_follower(op.issued_list, [&](const Op& f) { return f.owner != op.owner; });
+}
+
+bool Lane::host_waits(Op& op) {
+  return has_follower(op.done_list, [](const Op& f) { return !f.code->is_lazy; });
 }
 
 bool Lane::progress(ReadySink& sink, bool quiet) {
   if (in_flight_.empty()) return false;
   if (setup_.device->is_lost())
     done_ = issued_.load(std::memory_order_relaxed);
-  else if (done_ < in_flight_.back().ticket)
+  else if (done_ < in_flight_.back().ticket && (quiet || urgent_ > done_ || is_due()))
     look_at_marks(quiet);
   return settle_done(sink);
 }
 
+bool Lane::is_due() const {
+  static const auto kInterval = static_cast<std::uint64_t>(kLookAfterNs / ns_per_tick());
+  return ticks() - looked_at_ > kInterval;
+}
+
 void Lane::look_at_marks(bool quiet) {
+  looked_at_ = ticks();
   std::lock_guard lock(lock_);
   const std::uint64_t issued = issued_.load(std::memory_order_relaxed);
   if (quiet && (marks_.empty() || marks_.back().ticket < issued)) {
@@ -200,20 +222,24 @@ void Lane::look_at_marks(bool quiet) {
     since_mark_ns_ = 0;
     since_mark_ = 0;
   }
-  std::size_t known = 0;  // marks that are done
-  for (std::size_t step = 1; known < marks_.size(); step *= 2) {
-    const std::size_t at = std::min(known + step, marks_.size()) - 1;
-    const cudaError_t status = cudaEventQuery(marks_[at].event);
-    if (status == cudaErrorNotReady) {
-      cudaGetLastError();  // it would count as an error of the next launch
-      break;
+  // The newest first: if it is done all are, and asking for one that is done costs most. Else by
+  // halves, from the oldest, which is likely.
+  std::size_t known = 0, unknown = marks_.size();  // so many are done, so many may be
+  for (std::size_t at = marks_.size(); at > known; at = known + (unknown - known + 1) / 2) {
+    const cudaError_t status = cudaEventQuery(marks_[at - 1].event);
+    if (status == cudaSuccess) {
+      known = at;
+      if (known == unknown) break;
+      continue;
     }
-    if (status != cudaSuccess) {
+    cudaGetLastError();  // it would count as an error of the next launch
+    if (status != cudaErrorNotReady) {
       setup_.device->lose(text_of(status));
       done_ = issued;
       return;
     }
-    known = at + 1;
+    unknown = at - 1;
+    if (at == 1 || known > 0) break;  // what is between is found at the next look
   }
   for (; known > 0; --known) {
     done_ = std::max(done_, marks_.front().ticket);

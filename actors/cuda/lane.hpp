@@ -90,7 +90,9 @@ class Lane {
     return issued_.load(std::memory_order_relaxed);
   }
 
-  /// Settles what is done. `quiet`: there is nothing to enqueue, so ask for the tail as well.
+  /// Settles what is done. `quiet`: there is nothing else to do, so look at once and at the tail as
+  /// well; else only if the host waits for something, or some time after the last look, for looking
+  /// costs about as much as a launch.
   bool progress(ReadySink& sink, bool quiet);
 
  private:
@@ -113,7 +115,9 @@ class Lane {
   // Makes `waiter` wait; returns the ticket that is implied then.
   std::uint64_t make_wait(std::uint64_t ticket, Lane& waiter);
   void mark(std::uint64_t ticket);  // with the lock
-  [[nodiscard]] bool somebody_waits(Op& op) const;
+  [[nodiscard]] bool device_waits(Op& op) const;
+  [[nodiscard]] static bool host_waits(Op& op);
+  [[nodiscard]] bool is_due() const;
   void look_at_marks(bool quiet);
   bool settle_done(ReadySink& sink);
   [[nodiscard]] bool has_settled_producers(Op& op, Failure*& cause) const;
@@ -128,6 +132,8 @@ class Lane {
   std::uint64_t done_ = 0;
   std::deque<InFlight> in_flight_;   // oldest first
   std::vector<std::uint64_t> seen_;  // by lane number: tickets this lane has waited for
+  std::uint64_t urgent_ = 0;         // the host waits for this ticket
+  std::uint64_t looked_at_ = 0;      // in ticks of the clock
   double since_mark_ns_ = 0;
   std::uint32_t since_mark_ = 0;
 

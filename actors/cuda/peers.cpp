@@ -4,7 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include <cstdint>
+#include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "actors/cuda/check.hpp"
 
@@ -67,7 +70,12 @@ bool can_reach(int from, int to) {
   return can != 0;
 }
 
+// Once in a process: the driver calls it an error the second time, and tools report it.
 void enable(int from, int to) {
+  static std::mutex mutex;
+  static std::set<std::pair<int, int>> enabled;
+  std::lock_guard lock(mutex);
+  if (!enabled.insert({from, to}).second) return;
   const CurrentDevice current(from);
   const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
   if (status == cudaErrorPeerAccessAlreadyEnabled) {
