@@ -257,28 +257,20 @@ void run_descend(Cuda& gpu, float rate, float momentum, In<float> a, In<float> d
   }
 }
 
-// A step of `count` weights; without momentum v is not used.
-void descend_along(Cuda& gpu, float rate, float momentum, std::size_t count, const float* g,
-                   float* w, float* v, bool has_momentum) {
-  if (has_momentum)
-    cuda::sgd(gpu.stream(), w, v, g, count, rate, momentum);
-  else
-    cuda::sgd(gpu.stream(), w, g, count, rate);
-}
-
 void run_update(Cuda& gpu, float rate, float momentum, std::int64_t first, In<float> g,
                 InOut<float> w, InOut<float> v) {
   const std::size_t from = extent(first * w.dim(1));
-  descend_along(gpu, rate, momentum, g.size(), g.data(), w.data() + from, v.data() + from,
-                v.size() > 0);
+  if (v.size() == 0)
+    cuda::sgd(gpu.stream(), w.data() + from, g.data(), g.size(), rate);
+  else
+    cuda::sgd(gpu.stream(), w.data() + from, v.data() + from, g.data(), g.size(), rate, momentum);
 }
 
 void run_update_all(Cuda& gpu, float rate, float momentum, In<float> g, InOut<float> w1,
                     InOut<float> v1, InOut<float> w2, InOut<float> v2) {
-  const bool has_momentum = v1.size() > 0;
-  descend_along(gpu, rate, momentum, w1.size(), g.data(), w1.data(), v1.data(), has_momentum);
-  descend_along(gpu, rate, momentum, w2.size(), g.data() + w1.size(), w2.data(), v2.data(),
-                has_momentum);
+  cuda::sgd_of_two(gpu.stream(), {w1.data(), v1.size() ? v1.data() : nullptr, w1.size()},
+                   {w2.data(), v2.size() ? v2.data() : nullptr, w2.size()}, g.data(), rate,
+                   momentum);
 }
 
 }  // namespace

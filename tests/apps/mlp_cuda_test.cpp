@@ -159,6 +159,37 @@ TEST_CASE("gradients and descent on a GPU give the host's numbers", "[apps][cuda
     }
 }
 
+TEST_CASE("both layers' gradients and steps at once on a GPU are the host's", "[apps][cuda][gpu]") {
+  WEFT_NEEDS_GPU();
+  add_cuda_variants();
+  PlainCuda cuda;
+  for (const Case& c : kCases) {
+    INFO("rows " << c.rows << " inputs " << c.inputs << " hidden " << c.hidden);
+    const Shape shape_1{row_with_one(c.inputs), c.hidden},
+        shape_2{row_with_one(c.hidden), c.classes};
+    const auto matrix = [&](std::int64_t columns, int seed) {
+      return TwinTensor<float>({c.rows, columns},
+                               random_floats(std::size_t(c.rows * columns), seed));
+    };
+    TwinTensor<float> x = matrix(shape_1[0], 1), dh = matrix(c.hidden, 2),
+                      h = matrix(shape_2[0], 3), dz = matrix(c.classes, 4);
+    TwinTensor<float> g({shape_1.size() + shape_2.size()});
+    call_both(cuda, kernels::gradients(), x, dh, h, dz, g);
+    CHECK(difference(g, std::sqrt(double(c.rows) + 1)) < 3e-6);
+    for (const float momentum : {0.0f, 0.9f}) {
+      const auto weights = [](const Shape& shape, int seed) {
+        return TwinTensor<float>(shape, random_floats(size_of(shape), seed));
+      };
+      const Shape none{0};
+      TwinTensor<float> w1 = weights(shape_1, 5), w2 = weights(shape_2, 6),
+                        v1 = weights(momentum == 0 ? none : shape_1, 7),
+                        v2 = weights(momentum == 0 ? none : shape_2, 8);
+      call_both(cuda, kernels::update_all(), 0.1f, momentum, g, w1, v1, w2, v2);
+      for (auto* tensor : {&w1, &v1, &w2, &v2}) CHECK(difference(*tensor, 1) < 1e-6);
+    }
+  }
+}
+
 TEST_CASE("first weights, copies and zeros on a GPU are the host's to the bit",
           "[apps][cuda][gpu]") {
   WEFT_NEEDS_GPU();

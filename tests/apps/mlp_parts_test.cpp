@@ -7,6 +7,7 @@
 #include "actors/runtime.hpp"
 #include "apps/mlp/checkpoint.hpp"
 #include "apps/mlp/data_kernels.hpp"
+#include "apps/mlp/layer_kernels.hpp"
 #include "apps/mlp/layout.hpp"
 #include "apps/mlp/network.hpp"
 #include "apps/mlp/shares.hpp"
@@ -233,6 +234,43 @@ TEST_CASE("the parts of a gradient cover it, the last layer first", "[apps]") {
       next += parts[p].rows;
     }
     CHECK(next == 792);
+  }
+}
+
+TEST_CASE("the whole gradient is its parts one after the other, and so is the step", "[apps]") {
+  Runtime rt(emulated());
+  const Hyper hyper{30, 17, 5, 100, 0.1f, 0.9f, 3};
+  const Device device = rt.gpu(0);
+  const auto random = [&](const Shape& shape, std::uint64_t seed) {
+    return rt.uniform(shape, device, seed);
+  };
+  const Shape first = stored_shape_1(hyper), second = stored_shape_2(hyper);
+  const auto x = random({40, first[0]}, 1), dh = random({40, first[1]}, 2),
+             h = random({40, second[0]}, 3), dz = random({40, second[1]}, 4);
+  auto whole = rt.tensor<float>({first.size() + second.size()}), g1 = rt.tensor<float>(first),
+       g2 = rt.tensor<float>(second);
+  device.submit(kernels::gradients(), in(x), in(dh), in(h), in(dz), out(whole));
+  device.submit(kernels::gradient(), std::int64_t{0}, in(x), in(dh), out(g1));
+  device.submit(kernels::gradient(), std::int64_t{0}, in(h), in(dz), out(g2));
+  auto parts = g1.to_host().to_vector();
+  const auto rest = g2.to_host().to_vector();
+  parts.insert(parts.end(), rest.begin(), rest.end());
+  CHECK(whole.to_host().to_vector() == parts);
+  for (const float momentum : {0.0f, 0.9f}) {
+    const Shape none{0};
+    const auto v_shape = [&](const Shape& shape) { return momentum == 0 ? none : shape; };
+    auto w1 = random(first, 5), w2 = random(second, 6), v1 = random(v_shape(first), 7),
+         v2 = random(v_shape(second), 8);
+    auto u1 = random(first, 5), u2 = random(second, 6), t1 = random(v_shape(first), 7),
+         t2 = random(v_shape(second), 8);
+    device.submit(kernels::update_all(), 0.1f, momentum, in(whole), inout(w1), inout(v1), inout(w2),
+                  inout(v2));
+    device.submit(kernels::update(), 0.1f, momentum, std::int64_t{0}, in(g1), inout(u1), inout(t1));
+    device.submit(kernels::update(), 0.1f, momentum, std::int64_t{0}, in(g2), inout(u2), inout(t2));
+    CHECK(w1.to_host().to_vector() == u1.to_host().to_vector());
+    CHECK(w2.to_host().to_vector() == u2.to_host().to_vector());
+    CHECK(v1.to_host().to_vector() == t1.to_host().to_vector());
+    CHECK(v2.to_host().to_vector() == t2.to_host().to_vector());
   }
 }
 

@@ -169,6 +169,25 @@ struct Sgd {
   }
 };
 
+// Two tensors whose gradients lie one after the other.
+struct SgdOfTwo {
+  Sgd first, second;
+  std::size_t cut;  // elements of the first; a multiple of a pack's where packs are used
+  __device__ void element(std::size_t i) const {
+    if (i < cut)
+      first.element(i);
+    else
+      second.element(i - cut);
+  }
+  __device__ void pack(std::size_t i) const {
+    const std::size_t packs = cut / Pack<float>::kSize;
+    if (i < packs)
+      first.pack(i);
+    else
+      second.pack(i - packs);
+  }
+};
+
 }  // namespace
 
 void fill(CUstream_st* stream, float* x, std::size_t count, float value) {
@@ -231,6 +250,17 @@ void sgd(CUstream_st* stream, float* w, const float* g, std::size_t count, float
 void sgd(CUstream_st* stream, float* w, float* v, const float* g, std::size_t count, float rate,
          float momentum) {
   run<4>(stream, "sgd", count, is_pack_aligned(w, g, v), Sgd{w, v, g, rate, momentum});
+}
+
+void sgd_of_two(CUstream_st* stream, const SgdTensor& first, const SgdTensor& second,
+                const float* g, float rate, float momentum) {
+  const float* rest = g + first.count;
+  const bool is_aligned = first.count % Pack<float>::kSize == 0 &&
+                          is_pack_aligned(first.w, first.v, g) &&
+                          is_pack_aligned(second.w, second.v, rest);
+  run<4>(stream, "sgd_of_two", first.count + second.count, is_aligned,
+         SgdOfTwo{Sgd{first.w, first.v, g, rate, momentum},
+                  Sgd{second.w, second.v, rest, rate, momentum}, first.count});
 }
 
 }  // namespace weft::cuda

@@ -39,4 +39,13 @@ void sgd(CUstream_st* stream, float* w, const float* g, std::size_t count, float
 void sgd(CUstream_st* stream, float* w, float* v, const float* g, std::size_t count, float rate,
          float momentum);
 
+/// Weights and their velocity; `v` null: without momentum.
+struct SgdTensor {
+  float *w, *v;
+  std::size_t count;
+};
+/// A step of two tensors at once, whose gradients lie one after the other in `g`.
+void sgd_of_two(CUstream_st* stream, const SgdTensor& first, const SgdTensor& second,
+                const float* g, float rate, float momentum);
+
 }  // namespace weft::cuda
