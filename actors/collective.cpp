@@ -97,7 +97,7 @@ DeviceOperation operation_of(CollectiveKind kind, CollectiveAlgorithm algorithm,
   DeviceOperation operation;
   operation.kind = kind;
   operation.algorithm = algorithm;
-  operation.count = bytes / (element_type & 0xff);  // its lowest byte is the size
+  operation.count = bytes / std::max<std::size_t>(element_type & 0xff, 1);  // the size, if small
   operation.element_type = element_type;
   return operation;
 }
@@ -146,6 +146,8 @@ Future Collective::run(CollectiveKind kind, const std::vector<TensorState*>& dat
   Group& group = *group_;
   const std::size_t n = group.places.size();
   const std::string name = to_string(kind);
+  if (group.fabric.closed.load(std::memory_order_acquire))
+    throw UsageError(name + ": its runtime has ended");
   const bool has_results =
       kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllGather;
   if (data.size() != n || (has_results && results.size() != n))

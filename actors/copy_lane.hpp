@@ -18,13 +18,19 @@ class CopyLane {
   /// The same for a copy from another GPU to the host, over memory `via` of the GPU at this lane's
   /// end. All hops are in the copy's segment. Its producers are done.
   virtual void relay(Op& op, std::uint32_t via) = 0;
-  [[nodiscard]] virtual bool can_relay(std::uint32_t /*via*/) const { return true; }
+  /// Makes ready for it if need be; false: it cannot.
+  [[nodiscard]] virtual bool can_relay(std::uint32_t /*via*/) { return true; }
+  /// Why a copy cannot be made at all, counted for the caller: a device at its ends is lost. Else
+  /// null.
+  [[nodiscard]] virtual Failure* loss(const Op& /*op*/) const { return nullptr; }
   /// Counts a copy's bytes in, in front of its `push`.
   virtual void add_busy_bytes(std::int64_t bytes) = 0;
   /// Bytes of copies counted in and not finished.
   [[nodiscard]] virtual std::int64_t busy_bytes() const = 0;
-  /// Bytes that the lane should have ahead of it at most.
-  [[nodiscard]] virtual std::int64_t byte_budget() const = 0;
+  /// False: the lane has enough ahead of it.
+  [[nodiscard]] virtual bool has_room() const = 0;
+  /// Whether one of them is no relay.
+  [[nodiscard]] virtual bool has_own_copies() const = 0;
 
   /// Settles what is done, where somebody must look for that; what becomes ready goes to `sink`.
   /// Returns whether there was anything. `quiet`: the actor has nothing else to do.

@@ -124,7 +124,7 @@ void add_places(Fabric& fabric, const Machine& machine, const RuntimeOptions& op
     fabric.memories.push_back(std::make_unique<MemoryPool>(
         to_string(MemoryId{m}), real.budget(MemoryId{m}), real.backing(MemoryId{m})));
   fabric.program_memory = std::make_unique<MemoryPool>(
-      "the program's memory", std::numeric_limits<std::size_t>::max(),
+      "the program's memory", 0,  // what is freed is not kept
       MemoryPool::Backing{.allocate = [](std::size_t) -> void* { return nullptr; },
                           .free = [](void*, std::size_t) {},
                           .poison = false});
@@ -232,9 +232,9 @@ LinkDirection* direction_of(const std::vector<std::unique_ptr<LinkActor>>& links
   return nullptr;
 }
 
-bool relieves_already(const LinkDirection& direction, const LinkDirection* relieved) {
-  return std::any_of(direction.reliefs.begin(), direction.reliefs.end(),
-                     [&](const Relief& known) { return known.relieved == relieved; });
+bool is_reliever(const LinkDirection& relieved, const LinkDirection* reliever) {
+  return std::find(relieved.relievers.begin(), relieved.relievers.end(), reliever) !=
+         relieved.relievers.end();
 }
 
 }  // namespace
@@ -259,14 +259,14 @@ void add_reliefs(Fabric& fabric, const Machine& machine,
           continue;
         LinkDirection* reliever = direction_of(links, out->owner);
         fabric.paths[from * count + to].piece_bytes = kReliefPiece;
-        if (relieves_already(*reliever, relieved)) continue;
         Relief relief{relieved, via, *over};
+        relief.way.from = from;
         relief.way.to = to;
         relief.way.load = own->load;
         relief.way.latency += out->latency;
         relief.way.hops.insert(relief.way.hops.end(), out->hops.begin(), out->hops.end());
         reliever->reliefs.push_back(std::move(relief));
-        relieved->relievers.push_back(reliever);
+        if (!is_reliever(*relieved, reliever)) relieved->relievers.push_back(reliever);
       }
     }
 }

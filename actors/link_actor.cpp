@@ -1,5 +1,6 @@
 #include "actors/link_actor.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <string>
 
@@ -20,11 +21,17 @@ bool has_data(Op& op) {
   return true;
 }
 
-void allocate_target(Op& op) {
+// What cannot be had fails the copy behind what it waits for.
+void allocate_target(Op& op, const CopyLane& lane) {
   Replica& target = *op.args()[1].replica();
-  if (target.data || target.bytes == 0) return;
+  if (op.failure.load(std::memory_order_relaxed) || target.bytes == 0) return;
+  if (Failure* loss = lane.loss(op)) {
+    op.failure.store(loss, std::memory_order_release);
+    return;
+  }
+  if (target.data) return;
   target.data = target.pool->allocate(target.bytes);
-  if (!target.data)  // it fails behind what it waits for
+  if (!target.data)
     op.failure.store(Failure::make(FailureKind::OutOfMemory, op.code->name, target.pool->name(),
                                    "the engine has no memory left for " +
                                        std::to_string(target.bytes) + " bytes"),
@@ -36,7 +43,7 @@ void offer(LinkDirection& direction) {
   bool has_offered = false;
   while (Op* op = direction.waiting.front()) {
     if (op->domain == Domain::Host || !has_data(*op)) break;
-    allocate_target(*op);
+    allocate_target(*op, *direction.lane);
     std::lock_guard lock(direction.offer_lock);
     if (op->failure.load(std::memory_order_relaxed) || direction.offered.size() >= kMostOffered)
       break;
@@ -47,19 +54,26 @@ void offer(LinkDirection& direction) {
   for (LinkDirection* reliever : direction.relievers) reliever->mailbox.nudge();
 }
 
-Op* take_offered(LinkDirection& direction) {
+// The oldest that `is_wanted` says yes to.
+template <class Wanted>
+Op* take_offered(LinkDirection& direction, const Wanted& is_wanted) {
   std::lock_guard lock(direction.offer_lock);
-  if (direction.offered.empty()) return nullptr;
-  Op* op = direction.offered.front();
-  direction.offered.pop_front();
+  const auto found = std::find_if(direction.offered.begin(), direction.offered.end(),
+                                  [&](Op* op) { return is_wanted(*op); });
+  if (found == direction.offered.end()) return nullptr;
+  Op* op = *found;
+  direction.offered.erase(found);
   return op;
+}
+
+bool has_offers(LinkDirection& direction) {
+  std::lock_guard lock(direction.offer_lock);
+  return !direction.offered.empty();
 }
 
 // Copies of its own that are not on the lane.
 bool has_more(LinkDirection& direction) {
-  if (!direction.waiting.empty()) return true;
-  std::lock_guard lock(direction.offer_lock);
-  return !direction.offered.empty();
+  return !direction.waiting.empty() || has_offers(direction);
 }
 
 }  // namespace
@@ -94,8 +108,7 @@ bool LinkActor::prepare_to_park() {
     if (!direction->mailbox.prepare_to_park()) return false;
   // Bytes that came free before the flags were set nudged nobody.
   for (auto& direction : directions_)
-    if (has_more(*direction) && direction->lane->busy_bytes() < direction->lane->byte_budget())
-      return false;
+    if (has_more(*direction) && direction->lane->has_room()) return false;
   return true;
 }
 
@@ -103,8 +116,8 @@ bool LinkActor::run_direction(LinkDirection& direction) {
   direction.waiting.append(direction.mailbox.take_ready());
   direction.waiting.append(direction.mailbox.take_submitted());
   bool did = false;
-  while (direction.lane->busy_bytes() < direction.lane->byte_budget()) {
-    Op* op = take_offered(direction);  // older than those that wait
+  while (direction.lane->has_room()) {
+    Op* op = take_offered(direction, [](Op&) { return true; });  // older than those that wait
     if (!op) op = direction.waiting.pop_front();
     if (!op) break;
     launch(*op, direction);
@@ -118,9 +131,14 @@ bool LinkActor::run_direction(LinkDirection& direction) {
 bool LinkActor::relieve(LinkDirection& direction) {
   bool did = false;
   for (Relief& relief : direction.reliefs) {
-    while (direction.lane->busy_bytes() < direction.lane->byte_budget() &&
-           direction.lane->can_relay(relief.via)) {
-      Op* op = take_offered(*relief.relieved);
+    const auto fits = [&](Op& op) {
+      return op.args()[0].replica()->memory == relief.way.from &&
+             op.args()[1].replica()->memory == relief.way.to;
+    };
+    // Copies of its own come first: they would wait behind what it takes.
+    while (!direction.lane->has_own_copies() && direction.lane->has_room() &&
+           has_offers(*relief.relieved) && direction.lane->can_relay(relief.via)) {
+      Op* op = take_offered(*relief.relieved, fits);
       if (!op) break;
       auto& range = *static_cast<CopyRange*>(op->scalars());
       range.segment = &relief.way;
@@ -136,7 +154,7 @@ bool LinkActor::relieve(LinkDirection& direction) {
 }
 
 void LinkActor::launch(Op& op, LinkDirection& direction) {
-  allocate_target(op);
+  allocate_target(op, *direction.lane);
   direction.lane->add_busy_bytes(
       static_cast<std::int64_t>(static_cast<CopyRange*>(op.scalars())->bytes));
   acquire(&op);

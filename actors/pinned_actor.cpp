@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <chrono>
@@ -57,7 +58,14 @@ class PinnedCafActor final : public caf::blocking_actor {
  private:
   bool run_all() {
     bool did = false;
-    for (Body* body : bodies_) did = body->run_some() || did;
+    for (Body* body : bodies_) {
+      try {
+        did = body->run_some() || did;
+      } catch (const std::exception& error) {
+        // No op's failure comes this way. The actor goes on: others' ops are in its hands.
+        spdlog::critical("actor {}: {}", options_.name, error.what());
+      }
+    }
     return did;
   }
 

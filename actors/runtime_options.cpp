@@ -15,6 +15,14 @@ std::optional<std::string> variable(const char* name) {
   return value;
 }
 
+bool flag(const char* name, bool otherwise) {
+  const auto text = variable(name);
+  if (!text) return otherwise;
+  if (*text != "0" && *text != "1")
+    throw DeviceError(std::string(name) + "=" + *text + ": wanted 0 or 1");
+  return *text == "1";
+}
+
 }  // namespace
 
 void parse_gpus(const std::string& text, RuntimeOptions& options) {
@@ -65,10 +73,12 @@ RuntimeOptions with_environment(RuntimeOptions options) {
   }
   if (!options.emulated)
     options.emulated = parse_emulated_options(variable("WEFT_EMULATED").value_or(""));
-  if (!options.serial) options.serial = variable("WEFT_SERIAL").value_or("0") != "0";
+  if (!options.serial) options.serial = flag("WEFT_SERIAL", false);
   if (!options.precision)
     options.precision = parse_precision(variable("WEFT_PRECISION").value_or("fp32"));
-  if (!options.p2p) options.p2p = variable("WEFT_P2P").value_or("1") != "0";
+  if (!options.p2p) options.p2p = flag("WEFT_P2P", true);
+  if (options.cuda_lanes < 1 || options.cuda_lanes > 64)
+    throw DeviceError("cuda_lanes " + std::to_string(options.cuda_lanes) + ": wanted 1 to 64");
   if (!options.watchdog) {
     double seconds = 30;
     if (const auto text = variable("WEFT_WATCHDOG")) {

@@ -8,8 +8,8 @@
 namespace weft {
 
 enum class CollectiveKind : std::uint8_t { AllReduce, Broadcast, ReduceScatter, AllGather };
-/// `Ring`, `Tree` and `Star` are plans of copies and sums, on any devices. With `Nccl` and `Peer` (own
-/// kernels that read the peers' memory) all members' devices run the operation at once.
+/// `Ring`, `Tree` and `Star` are plans of copies and sums, on any devices. With `Nccl` and `Peer`
+/// (own kernels that read the peers' memory) all members' devices run the operation at once.
 enum class CollectiveAlgorithm : std::uint8_t { Ring, Tree, Star, Nccl, Peer };
 
 const char* to_string(CollectiveKind kind);

@@ -108,19 +108,20 @@ class Device {
   }
 
   /// A tensor in this device's memory, filled by a copy from the program's own memory, which must
-  /// live and stay as it is until `tensor.future()` has settled. Returns at once. Throws
-  /// `UsageError` if the count is not the shape's.
+  /// live and stay as it is until `tensor.future()` has settled (`Runtime::from_host` copies at
+  /// once instead). Waits at memory limits only. Throws `UsageError` if the count is not the
+  /// shape's.
   template <class T>
-  [[nodiscard]] Tensor<T> from_host(std::span<const T> values, const Shape& shape) const {
+  [[nodiscard]] Tensor<T> copy_from(std::span<const T> values, const Shape& shape) const {
     return Tensor<T>(copy_from_program(*fabric_, *place_, std::as_bytes(values), shape, sizeof(T),
                                        element_type_of<T>()));
   }
   template <class T>
-  [[nodiscard]] Tensor<T> from_host(const std::vector<T>& values, const Shape& shape) const {
-    return from_host(std::span<const T>(values), shape);
+  [[nodiscard]] Tensor<T> copy_from(const std::vector<T>& values, const Shape& shape) const {
+    return copy_from(std::span<const T>(values), shape);
   }
   template <class T>
-  Tensor<T> from_host(std::vector<T>&&, const Shape&) const = delete;  // it would be gone at once
+  Tensor<T> copy_from(std::vector<T>&&, const Shape&) const = delete;  // it would be gone at once
 
   /// `a · b` for a of [m, k] and b of [k, n]. Throws `UsageError` for shapes that do not fit.
   [[nodiscard]] Tensor<float> matmul(const Tensor<float>& a, const Tensor<float>& b) const;

@@ -49,7 +49,7 @@ class TensorHandle {
 TensorHandle copy_to_host(TensorState* source, Future& copied);
 /// Implementation of `Tensor::copy_to`.
 Future copy_to_program(TensorState* source, std::span<std::byte> into);
-/// Implementation of `Device::from_host`.
+/// Implementation of `Device::copy_from`.
 TensorHandle copy_from_program(Fabric& fabric, Place& place, std::span<const std::byte> from,
                                const Shape& shape, std::uint32_t element_bytes,
                                std::uint32_t element_type);
@@ -115,8 +115,9 @@ class Tensor {
   }
 
   /// Its value as of now in program order, copied into the program's own memory, which must live
-  /// until the future has settled and may be pageable: it goes through pinned memory then. Returns
-  /// at once. Throws `UsageError` if the count is not the tensor's.
+  /// until the future has settled and may be pageable: it goes through pinned memory then. Copies
+  /// to the same place are in no order unless one is waited for. Waits at memory limits only.
+  /// Throws `UsageError` if the count is not the tensor's.
   [[nodiscard]] Future copy_to(std::span<T> into) const {
     return copy_to_program(handle_.state(), std::as_writable_bytes(into));
   }

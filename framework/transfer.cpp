@@ -152,7 +152,7 @@ TensorHandle copy_from_program(Fabric& fabric, Place& place, std::span<const std
                                const Shape& shape, std::uint32_t element_bytes,
                                std::uint32_t element_type) {
   const TensorHandle source(make_tensor_state(fabric, shape, element_bytes, element_type));
-  check_bytes("from_host", *source.state(), from.size());
+  check_bytes("copy_from", *source.state(), from.size());
   lend(*source.state(), const_cast<std::byte*>(from.data()));
   TensorHandle target = same_as(*source.state());
   Future(submit_transfer(fabric, source.state(), target.state(), place.memory, place));

@@ -1,5 +1,7 @@
 #include "actors/cuda/backend.hpp"
 
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -66,7 +68,13 @@ Backend::Backend(const Machine& machine, const std::vector<int>& ordinals, const
   parts.collectives = std::make_unique<GpuCollectives>(std::move(setup));
 }
 
-Backend::~Backend() = default;
+Backend::~Backend() {
+  int before = 0;
+  cudaGetDevice(&before);
+  parts_.reset();
+  cudaSetDevice(before);
+  DeviceState::forget_current();
+}
 
 std::size_t Backend::budget(GpuId gpu) const {
   return parts_->memories[gpu.value]->budget();
@@ -77,8 +85,7 @@ MemoryPool::Backing Backend::device_backing(GpuId gpu) const {
 }
 
 MemoryPool::Backing Backend::host_backing(int numa_node) {
-  return PinnedMemory::backing(
-      std::make_shared<PinnedMemory>(numa_node, parts_->devices.front()->ordinal()));
+  return PinnedMemory::backing(std::make_shared<PinnedMemory>(numa_node, parts_->devices));
 }
 
 bool Backend::are_peers(GpuId a, GpuId b) const {

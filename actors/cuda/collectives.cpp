@@ -1,5 +1,7 @@
 #include "actors/cuda/collectives.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <atomic>
 #include <optional>
@@ -9,7 +11,7 @@
 #include "actors/cuda/collective_part.hpp"
 #include "actors/cuda/peer_reduce.hpp"
 #include "framework/kernel_code.hpp"
-#include "framework/tensor_state.hpp"
+#include "framework/tensor.hpp"
 #include "framework/trace.hpp"
 #if WEFT_HAVE_NCCL
 #include "actors/cuda/nccl_group.hpp"
@@ -24,17 +26,16 @@ constexpr std::size_t kMostPeers = 8;
 // For marks only: about what a small and a large operation take over NVLink.
 constexpr double kLatencyNs = 3'000, kBytesPerNs = 300;
 
-// Of the types that `element_type_of` tells apart; half floats are numbers without a type of C++20.
+// Half floats are numbers without a type of C++20.
 std::optional<ElementKind> kind_of(std::uint32_t element_type) {
-  const std::uint32_t bytes = element_type & 0xff;
-  const bool is_real = element_type & 0x100, is_signed = element_type & 0x200,
-             is_whole = element_type & 0x400;
-  if (is_real && bytes == 4) return ElementKind::F32;
-  if (is_real && bytes == 8) return ElementKind::F64;
-  if (!is_whole) return std::nullopt;
-  if (bytes == 1) return is_signed ? ElementKind::I8 : ElementKind::U8;
-  if (bytes == 4) return is_signed ? ElementKind::I32 : ElementKind::U32;
-  if (bytes == 8) return is_signed ? ElementKind::I64 : ElementKind::U64;
+  if (element_type == element_type_of<float>()) return ElementKind::F32;
+  if (element_type == element_type_of<double>()) return ElementKind::F64;
+  if (element_type == element_type_of<std::int8_t>()) return ElementKind::I8;
+  if (element_type == element_type_of<std::uint8_t>()) return ElementKind::U8;
+  if (element_type == element_type_of<std::int32_t>()) return ElementKind::I32;
+  if (element_type == element_type_of<std::uint32_t>()) return ElementKind::U32;
+  if (element_type == element_type_of<std::int64_t>()) return ElementKind::I64;
+  if (element_type == element_type_of<std::uint64_t>()) return ElementKind::U64;
   return std::nullopt;
 }
 
@@ -45,7 +46,8 @@ struct GpuCollectives::Group {
 #if WEFT_HAVE_NCCL
   std::unique_ptr<NcclGroup> nccl;
 #endif
-  std::atomic<bool> has_nccl{false};  // false: built without, or ended by an error
+  std::atomic<bool> has_nccl{false};  // false: built without, or it does not start
+  std::atomic<bool> is_ended{false};  // by an error or a lost member: what waits for it would hang
 };
 
 GpuCollectives::GpuCollectives(Setup setup) : setup_(std::move(setup)) {
@@ -82,7 +84,9 @@ GpuCollectives::Group* GpuCollectives::group_of(const Key& key) const {
 
 void GpuCollectives::prepare(const std::vector<Place*>& members) {
   const Key key = key_of(members);
-  if (key.size() > LaneTable::kMostMembers || group_of(key)) return;
+  // GPUs are bits in `Op::lane`.
+  const std::size_t last = *std::max_element(key.begin(), key.end());
+  if (last >= LaneTable::kMostMembers || group_of(key)) return;
   auto group = std::make_unique<Group>();
   const std::size_t n = setup_.devices.size();
   bool all_peers = true;
@@ -97,8 +101,12 @@ void GpuCollectives::prepare(const std::vector<Place*>& members) {
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return;
   if (all_peers && key.size() <= kMostPeers) group->peer = std::make_unique<PeerReduce>(ordinals);
 #if WEFT_HAVE_NCCL
-  group->nccl = std::make_unique<NcclGroup>(ordinals);
-  group->has_nccl = true;
+  try {
+    group->nccl = std::make_unique<NcclGroup>(ordinals);
+    group->has_nccl = true;
+  } catch (const DeviceError& error) {
+    spdlog::warn("NCCL is not used: {}", error.what());
+  }
 #endif
   DeviceState::forget_current();
   std::lock_guard lock(mutex_);
@@ -109,7 +117,7 @@ bool GpuCollectives::takes(const std::vector<Place*>& members,
                            const DeviceOperation& operation) const {
   const Group* group = group_of(key_of(members));
   const auto kind = kind_of(operation.element_type);
-  if (!group || !kind) return false;
+  if (!group || !kind || group->is_ended.load(std::memory_order_acquire)) return false;
   if (operation.algorithm == CollectiveAlgorithm::Peer)
     return group->peer && operation.kind == CollectiveKind::AllReduce &&
            group->peer->takes(operation.count, *kind);
@@ -148,6 +156,7 @@ void GpuCollectives::issue(Op& whole, const std::vector<Place*>& members,
     } catch (const DeviceError& error) {
       failure =
           Failure::make(FailureKind::DeviceError, whole.code->name, members[0]->name, error.what());
+      end(group, error.what());  // a member may have its part and wait for the others
     }
     DeviceState::forget_current();
   }
@@ -179,13 +188,13 @@ void GpuCollectives::run(Group& group, const Key& gpus, Op& whole,
   }
   const ElementKind kind = *kind_of(operation.element_type);
   if (operation.count == 0) return;
+  if (group.is_ended.load(std::memory_order_relaxed))
+    throw DeviceError("the group has ended after an error or the loss of a member");
   if (operation.algorithm == CollectiveAlgorithm::Peer) {
     group.peer->all_reduce(parts, operation.count, kind);
     return;
   }
 #if WEFT_HAVE_NCCL
-  if (!group.has_nccl.load(std::memory_order_relaxed))
-    throw DeviceError("NCCL ended this group after an error");
   switch (operation.kind) {
     case CollectiveKind::AllReduce:
       return group.nccl->all_reduce(parts, operation.count, kind);
@@ -219,22 +228,39 @@ bool GpuCollectives::progress(ReadySink& sink, bool quiet) {
   return did;
 }
 
-// What NCCL reports by itself, a lost peer among it, would leave its kernels waiting for ever.
-void GpuCollectives::look_for_errors() {
-#if WEFT_HAVE_NCCL
+// Fails what the group has in flight and lets its kernels end: without all members they would wait
+// for ever, and their results mean nothing.
+void GpuCollectives::end(Group& group, const std::string& reason) {
+  if (group.is_ended.exchange(true, std::memory_order_acq_rel)) return;
   for (InFlight& entry : in_flight_) {
-    if (!entry.group->has_nccl.load(std::memory_order_relaxed)) continue;
-    const std::string error = entry.group->nccl->asynchronous_error();
-    if (error.empty()) continue;
-    Failure* failure = Failure::make(FailureKind::DeviceError, entry.op->code->name, "nccl", error);
+    if (entry.group != &group) continue;
+    Failure* failure =
+        Failure::make(FailureKind::DeviceError, entry.op->code->name, "a collective", reason);
     Failure* expected = nullptr;
     if (!entry.op->failure.compare_exchange_strong(expected, failure)) failure->release();
-    entry.group->has_nccl.store(false, std::memory_order_release);
-    entry.group->nccl->abort();
-    DeviceState::forget_current();
-    return;
   }
+  if (group.peer) group.peer->abort();
+#if WEFT_HAVE_NCCL
+  if (group.nccl) group.nccl->abort();
 #endif
+  DeviceState::forget_current();
+}
+
+// A lost member, or what NCCL reports by itself, would leave kernels waiting for ever.
+void GpuCollectives::look_for_errors() {
+  for (std::size_t i = 0; i < in_flight_.size(); ++i) {
+    Group& group = *in_flight_[i].group;
+    for (std::size_t gpu = 0; gpu < lanes_.size() && gpu < LaneTable::kMostMembers; ++gpu)
+      if ((in_flight_[i].op->lane >> gpu & 1) != 0 && lanes_[gpu]->device().is_lost())
+        end(group, lanes_[gpu]->device().name() + " is lost");
+#if WEFT_HAVE_NCCL
+    if (!group.has_nccl.load(std::memory_order_relaxed) ||
+        group.is_ended.load(std::memory_order_relaxed))
+      continue;
+    if (const std::string error = group.nccl->asynchronous_error(); !error.empty())
+      end(group, "NCCL: " + error);
+#endif
+  }
 }
 
 }  // namespace weft::cuda

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "actors/cuda/lane.hpp"
@@ -45,6 +46,7 @@ class GpuCollectives final : public DeviceCollectives {
   void run(Group& group, const Key& gpus, Op& whole, const DeviceOperation& operation);
   void part_done(Op& whole, Failure* failure, ReadySink& sink);
   void look_for_errors();
+  void end(Group& group, const std::string& reason);
 
   struct InFlight {
     Op* op;

@@ -1,6 +1,9 @@
 #include "actors/cuda/copy_lane.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
+#include <string>
 
 #include "actors/cuda/check.hpp"
 #include "framework/kernel_code.hpp"
@@ -16,6 +19,11 @@ constexpr std::int64_t kTellsRate = 1 << 20;
 const CopyRange& range_of(Op& op) {
   return *static_cast<CopyRange*>(op.scalars());
 }
+
+// Two pieces of a large copy: what is more may be relieved.
+constexpr std::int64_t kByteBudget = 64 << 20;
+// A launch queue holds 1024 entries, and a launch into a full one blocks.
+constexpr std::size_t kMostAhead = 256;
 
 // For marks only: large copies get one of their own, so that who waits for one does not wait for
 // the next.
@@ -33,6 +41,16 @@ constexpr std::size_t kRelayPieces = 4;
 // lane's own empties it.
 struct GpuCopyLane::Ring {
   Ring(DeviceState& at, cudaMemPool_t pool) : device(at) {
+    try {
+      make(pool);
+    } catch (...) {
+      clear();
+      throw;
+    }
+  }
+  ~Ring() { clear(); }
+
+  void make(cudaMemPool_t pool) {
     const CurrentDevice current(device.ordinal());
     WEFT_CHECK_CUDA(cudaStreamCreateWithFlags(&fill, cudaStreamNonBlocking));
     for (cudaEvent_t* event : events())
@@ -42,13 +60,17 @@ struct GpuCopyLane::Ring {
     WEFT_CHECK_CUDA(cudaStreamSynchronize(fill));
     data = static_cast<char*>(memory);
   }
-  ~Ring() {
+  void clear() {
     cudaSetDevice(device.ordinal());
-    cudaStreamSynchronize(fill);
-    if (data) cudaFreeAsync(data, fill);
     for (cudaEvent_t* event : events())
       if (*event) cudaEventDestroy(*event);
-    cudaStreamDestroy(fill);
+    if (fill) {
+      cudaStreamSynchronize(fill);
+      if (data) cudaFreeAsync(data, fill);
+      cudaStreamDestroy(fill);
+    }
+    cudaGetLastError();
+    DeviceState::forget_current();
   }
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
@@ -86,26 +108,55 @@ GpuCopyLane::GpuCopyLane(Setup setup) : setup_(std::move(setup)) {}
 GpuCopyLane::~GpuCopyLane() = default;
 
 void GpuCopyLane::push(Op& op) {
+  own_copies_.fetch_add(1, std::memory_order_relaxed);
   const Replica &from = *op.args()[0].replica(), &to = *op.args()[1].replica();
   DeviceState* device = setup_.device_of_memory[from.memory];
   if (!device) device = setup_.device_of_memory[to.memory];
-  if (!device || is_pageable(from) || is_pageable(to))
+  if (!device || is_pageable(from) || is_pageable(to)) {
     stage(op, device);
-  else
-    copy(op, lane_on(*device));
+  } else if (Lane* lane = lane_on(*device)) {
+    copy(op, *lane);
+  } else {
+    if (!op.failure.load(std::memory_order_relaxed)) op.failure.store(loss_of(*device, op));
+    stage(op, device);  // settles it without moving anything
+  }
 }
 
-Lane& GpuCopyLane::lane_on(DeviceState& device) {
+Failure* GpuCopyLane::loss_of(const DeviceState& device, const Op& op) {
+  if (device.is_lost()) return device.loss(op.code->name);
+  return Failure::make(FailureKind::DeviceError, op.code->name, device.name(),
+                       "no stream can be made on it");
+}
+
+Failure* GpuCopyLane::loss(const Op& op) const {
+  auto& copy = const_cast<Op&>(op);
+  for (std::size_t i = 0; i < 2; ++i)
+    if (const DeviceState* device = setup_.device_of_memory[copy.args()[i].replica()->memory])
+      if (device->is_lost()) return device->loss(op.code->name);
+  return nullptr;
+}
+
+bool GpuCopyLane::has_room() const {
+  return busy_bytes() < kByteBudget && std::all_of(lanes_.begin(), lanes_.end(), [](const auto& l) {
+           return l->queued() < kMostAhead;
+         });
+}
+
+Lane* GpuCopyLane::lane_on(DeviceState& device) {
   for (auto& lane : lanes_)
-    if (&lane->device() == &device) return *lane;
+    if (&lane->device() == &device) return lane.get();
   Lane::Setup setup;
   setup.device = &device;
   setup.table = setup_.table;
   setup.tracer = setup_.tracer;
   setup.track = setup_.track;
   setup.before_settle = [this](Op& op, bool failed) { copied(op, failed); };
-  lanes_.push_back(std::make_unique<Lane>(std::move(setup)));
-  return *lanes_.back();
+  try {
+    lanes_.push_back(std::make_unique<Lane>(std::move(setup)));
+  } catch (const DeviceError&) {
+    return nullptr;
+  }
+  return lanes_.back().get();
 }
 
 void GpuCopyLane::copy(Op& op, Lane& lane) {
@@ -118,29 +169,43 @@ void GpuCopyLane::copy(Op& op, Lane& lane) {
     auto* to = static_cast<char*>(op.args()[1].replica()->data) + range.to_offset;
     const cudaError_t status =
         cudaMemcpyAsync(to, from, range.bytes, cudaMemcpyDefault, lane.stream());
-    if (status != cudaSuccess) {
-      cudaGetLastError();
-      failure = Failure::make(FailureKind::DeviceError, op.code->name, lane.device().name(),
-                              std::string("cudaMemcpyAsync: ") + cudaGetErrorString(status));
-    }
+    if (status != cudaSuccess)
+      failure = failure_of(op, lane, std::string("cudaMemcpyAsync: ") + cudaGetErrorString(status));
   }
   lane.enqueued(op, failure, expected_ns(range.bytes));
 }
 
+Failure* GpuCopyLane::failure_of(const Op& op, Lane& lane, const std::string& message) {
+  if (lane.device().is_gone(lane.stream())) return lane.device().loss(op.code->name);
+  return Failure::make(FailureKind::DeviceError, op.code->name, lane.device().name(), message);
+}
+
+bool GpuCopyLane::can_relay(std::uint32_t via) {
+  DeviceState& device = *setup_.device_of_memory[via];
+  if (device.is_lost() || !lane_on(device)) return false;
+  const auto [found, is_new] = rings_.try_emplace(via);
+  if (is_new) {
+    try {
+      found->second = std::make_unique<Ring>(device, setup_.pool_of_memory[via]);
+    } catch (const DeviceError& error) {
+      spdlog::warn("{} relays no copies: {}", device.name(), error.what());
+    }
+  }
+  return found->second != nullptr;
+}
+
 void GpuCopyLane::relay(Op& op, std::uint32_t via) {
   const CopyRange& range = range_of(op);
-  Lane& lane = lane_on(*setup_.device_of_memory[via]);
+  Lane& lane = *lane_on(*setup_.device_of_memory[via]);
   lane.device().make_current();
   Failure* failure = lane.begin(op);
   if (!failure && range.bytes > 0) {
     try {
-      if (!ring_) ring_ = std::make_unique<Ring>(lane.device(), setup_.pool_of_memory[via]);
-      ring_->pass(static_cast<const char*>(op.args()[0].replica()->data) + range.offset,
-                  static_cast<char*>(op.args()[1].replica()->data) + range.to_offset, range.bytes,
-                  lane.stream());
+      rings_[via]->pass(static_cast<const char*>(op.args()[0].replica()->data) + range.offset,
+                        static_cast<char*>(op.args()[1].replica()->data) + range.to_offset,
+                        range.bytes, lane.stream());
     } catch (const DeviceError& error) {
-      failure = Failure::make(FailureKind::DeviceError, op.code->name, lane.device().name(),
-                              error.what());
+      failure = failure_of(op, lane, error.what());
     }
   }
   lane.enqueued(op, failure, expected_ns(range.bytes));
@@ -181,6 +246,7 @@ void GpuCopyLane::copied(Op& op, bool failed) {
   const auto bytes = static_cast<std::int64_t>(range_of(op).bytes);
   LinkLoad* load = range_of(op).segment->load;  // of another link, if it is a relief
   if (op.domain != Domain::Host) measure(load, bytes, failed);
+  if (load == setup_.load) own_copies_.fetch_sub(1, std::memory_order_relaxed);
   load->queued_bytes.fetch_sub(bytes, std::memory_order_relaxed);
   busy_bytes_.fetch_sub(bytes, std::memory_order_seq_cst);
 }

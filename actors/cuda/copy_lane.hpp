@@ -3,7 +3,9 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "actors/copy_lane.hpp"
@@ -34,24 +36,27 @@ class GpuCopyLane final : public CopyLane {
 
   void push(Op& op) override;
   void relay(Op& op, std::uint32_t via) override;
-  [[nodiscard]] bool can_relay(std::uint32_t via) const override {
-    return !setup_.device_of_memory[via]->is_lost();
-  }
+  [[nodiscard]] bool can_relay(std::uint32_t via) override;
+  [[nodiscard]] Failure* loss(const Op& op) const override;
   void add_busy_bytes(std::int64_t bytes) override {
     busy_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   }
   [[nodiscard]] std::int64_t busy_bytes() const override {
     return busy_bytes_.load(std::memory_order_seq_cst);
   }
-  /// Two pieces of a large copy: what is more may be relieved.
-  [[nodiscard]] std::int64_t byte_budget() const override { return 64 << 20; }
+  [[nodiscard]] bool has_room() const override;
+  [[nodiscard]] bool has_own_copies() const override {
+    return own_copies_.load(std::memory_order_relaxed) > 0;
+  }
   bool progress(ReadySink& sink, bool quiet) override;
   [[nodiscard]] bool needs_progress() const override;
 
  private:
-  Lane& lane_on(DeviceState& device);
+  Lane* lane_on(DeviceState& device);
   void copy(Op& op, Lane& lane);
   void stage(Op& op, DeviceState* device);
+  static Failure* loss_of(const DeviceState& device, const Op& op);
+  static Failure* failure_of(const Op& op, Lane& lane, const std::string& message);
   struct Ring;
   [[nodiscard]] bool is_pageable(const Replica& replica) const;
   void copied(Op& op, bool failed);
@@ -59,8 +64,8 @@ class GpuCopyLane final : public CopyLane {
 
   Setup setup_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::unique_ptr<Ring> ring_;
-  std::atomic<std::int64_t> busy_bytes_{0};
+  std::map<std::uint32_t, std::unique_ptr<Ring>> rings_;  // by `via`; null: cannot be made
+  std::atomic<std::int64_t> busy_bytes_{0}, own_copies_{0};
   std::chrono::steady_clock::time_point busy_since_{};
 };
 

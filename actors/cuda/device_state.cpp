@@ -32,10 +32,21 @@ Failure* DeviceState::loss(const std::string& op) const {
   return Failure::make(FailureKind::DeviceLost, op, name_, reason_);
 }
 
-void DeviceState::make_current() const {
+void DeviceState::make_current() {
   if (known_current() == ordinal_) return;
-  WEFT_CHECK_CUDA(cudaSetDevice(ordinal_));
+  if (const cudaError_t status = cudaSetDevice(ordinal_)) {
+    cudaGetLastError();
+    lose(std::string("cudaSetDevice: ") + cudaGetErrorString(status));
+    return;
+  }
   known_current() = ordinal_;
+}
+
+bool DeviceState::is_gone(CUstream_st* stream) {
+  const cudaError_t status = cudaStreamQuery(stream);
+  cudaGetLastError();
+  if (status != cudaErrorNotReady && status != cudaSuccess) lose(cudaGetErrorString(status));
+  return is_lost();
 }
 
 void DeviceState::forget_current() {

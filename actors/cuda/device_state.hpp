@@ -6,6 +6,8 @@
 
 #include "framework/failure.hpp"
 
+struct CUstream_st;
+
 namespace weft::cuda {
 
 /// One GPU as all its lanes see it. Any thread.
@@ -23,8 +25,12 @@ class DeviceState {
   /// Why an op named `op` fails on the lost device. Counted for the caller.
   [[nodiscard]] Failure* loss(const std::string& op) const;
 
-  /// Makes the device the thread's current one, which costs nothing if it is.
-  void make_current() const;
+  /// Makes the device the thread's current one, which costs nothing if it is. A device that cannot
+  /// be is lost.
+  void make_current();
+  /// After an error of a call on `stream`: whether the device is gone, which every later call would
+  /// report too; loses it then. Takes the error out of the thread's slot.
+  bool is_gone(CUstream_st* stream);
   /// Code that is not ours may have made another device this thread's current one.
   static void forget_current();
 

@@ -20,6 +20,7 @@ constexpr double kLargeNs = 100'000;
 constexpr std::uint32_t kLanesForLarge = 2;
 // A wait for another lane costs the host half a microsecond and the device one or two.
 constexpr double kShortNs = 10'000;
+constexpr double kLeastNs = 2'000;
 constexpr double kUnknownNs = 1'000;  // of an op without a cost: a small kernel
 
 // fp32 operations per clock of one multiprocessor (CUDA C++ Programming Guide, arithmetic
@@ -32,17 +33,6 @@ int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
   WEFT_CHECK_CUDA(cudaDeviceGetAttribute(&value, which, device));
   return value;
-}
-
-// A sticky error, which every later call on the device reports too.
-bool is_device_gone(cudaStream_t stream, std::string& text) {
-  const cudaError_t status = cudaStreamQuery(stream);
-  if (status == cudaErrorNotReady || status == cudaSuccess) {
-    cudaGetLastError();
-    return false;
-  }
-  text = cudaGetErrorString(status);
-  return true;
 }
 
 }  // namespace
@@ -104,15 +94,23 @@ GpuEngine::~GpuEngine() {
   cudaSetDevice(device_.ordinal());
   contexts_.clear();
   cublasLtDestroy(blas_lt_);
+  DeviceState::forget_current();
 }
 
 double GpuEngine::expected_ns(const Op& op) const {
-  if (!op.code->cost) return kUnknownNs;
-  const Cost cost = op.code->cost(const_cast<Op&>(op));
-  double ns = 2'000;
-  if (flops_per_ns_ > 0) ns = std::max(ns, cost.flops / flops_per_ns_);
-  if (bytes_per_ns_ > 0) ns = std::max(ns, cost.bytes / bytes_per_ns_);
-  return ns;
+  if (&op == costed_) return costed_ns_;
+  costed_ = &op;
+  costed_ns_ = kUnknownNs;
+  if (!op.code->cost) return costed_ns_;
+  try {
+    const Cost cost = op.code->cost(const_cast<Op&>(op));
+    double ns = kLeastNs;
+    if (flops_per_ns_ > 0) ns = std::max(ns, cost.flops / flops_per_ns_);
+    if (bytes_per_ns_ > 0) ns = std::max(ns, cost.bytes / bytes_per_ns_);
+    costed_ns_ = ns;
+  } catch (...) {  // only an estimate: the op runs without
+  }
+  return costed_ns_;
 }
 
 std::uint32_t GpuEngine::lanes_for(const Op& op) const {
@@ -128,11 +126,13 @@ void GpuEngine::issue(Op& op, std::uint32_t lane) {
   Failure* failure = lanes_[lane]->begin(op);
   if (!failure && !op.failure.load(std::memory_order_relaxed)) failure = run(op, lane);
   lanes_[lane]->enqueued(op, failure, expected_ns(op));
+  costed_ = nullptr;
 }
 
 Failure* GpuEngine::run(Op& op, std::uint32_t lane) {
   FailureKind kind = FailureKind::KernelThrew;
   std::string message;
+  cudaGetLastError();  // what calls of others have left in this thread is not this op's
   try {
     op.code->cuda(*contexts_[lane], op);
     const cudaError_t status = cudaGetLastError();
@@ -147,11 +147,7 @@ Failure* GpuEngine::run(Op& op, std::uint32_t lane) {
   } catch (...) {
     message = "unknown exception";
   }
-  std::string reason;
-  if (is_device_gone(lanes_[lane]->stream(), reason)) {
-    device_.lose(reason);
-    return device_.loss(op.code->name);
-  }
+  if (device_.is_gone(lanes_[lane]->stream())) return device_.loss(op.code->name);
   return Failure::make(kind, op.code->name, device_.name(), message);
 }
 

@@ -75,6 +75,8 @@ class GpuEngine final : public Engine {
 
   DeviceState& device_;
   double flops_per_ns_, bytes_per_ns_;
+  mutable const Op* costed_ = nullptr;  // the op whose cost was asked last
+  mutable double costed_ns_ = 0;
   cublasLtContext* blas_lt_ = nullptr;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::unique_ptr<LaneContext>> contexts_;

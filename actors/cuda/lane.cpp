@@ -53,7 +53,7 @@ Lane::Lane(Setup setup) : setup_(std::move(setup)) {
   WEFT_CHECK_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   number_ = setup_.table->add(this);
   if (!setup_.tracer) return;
-  base_ = timing_event();
+  WEFT_CHECK_CUDA(cudaEventCreate(&base_));
   WEFT_CHECK_CUDA(cudaEventRecord(base_, stream_));
   WEFT_CHECK_CUDA(cudaEventSynchronize(base_));
   base_ns_ = setup_.tracer->now();
@@ -67,6 +67,8 @@ Lane::~Lane() {
   for (cudaEvent_t event : spare_timing_) cudaEventDestroy(event);
   if (base_) cudaEventDestroy(base_);
   cudaStreamDestroy(stream_);
+  cudaGetLastError();
+  DeviceState::forget_current();
 }
 
 std::uint64_t Lane::expand(std::uint32_t ticket) const {
@@ -77,18 +79,29 @@ std::uint64_t Lane::expand(std::uint32_t ticket) const {
 
 Failure* Lane::begin(Op& op) {
   Failure* cause = nullptr;
+  const DeviceState* loser = setup_.device->is_lost() ? setup_.device : nullptr;
   for (std::size_t i = 0; i < op.wait_count; ++i) {
     Op& producer = *untagged(op.waits()[i]);
-    if (!producer.is_settled()) wait_for(producer);
+    if (!producer.is_settled()) {
+      wait_for(producer);
+      // What it should have made is not there, though it has not failed yet.
+      if (!loser && !is_order_only(op.waits()[i])) loser = lost_device_of(producer);
+    }
     if (!cause && !is_order_only(op.waits()[i]))
       cause = producer.failure.load(std::memory_order_acquire);
   }
   if (setup_.tracer && setup_.tracer->is_recording() && !setup_.device->is_lost()) {
     started_ = timing_event();
-    cudaEventRecord(started_, stream_);
+    if (started_) cudaEventRecord(started_, stream_);
   }
-  if (setup_.device->is_lost()) return setup_.device->loss(op.code->name);
+  if (loser && !cause) return loser->loss(op.code->name);
   return cause ? Failure::dependent(cause, op.code->name) : nullptr;
+}
+
+const DeviceState* Lane::lost_device_of(const Op& producer) const {
+  if (producer.lane & LaneTable::kOnMembers) return nullptr;  // fails by itself
+  const DeviceState& device = setup_.table->at(producer.lane).device();
+  return device.is_lost() ? &device : nullptr;
 }
 
 void Lane::wait_for(const Op& producer) {
@@ -98,7 +111,9 @@ void Lane::wait_for(const Op& producer) {
   }
   // Its part on this lane's GPU, if it has one there: what it leaves elsewhere is waited for there.
   const std::vector<Lane*>& members = setup_.table->member_lanes();
-  auto is_on = [&](std::size_t gpu) { return (producer.lane >> gpu & 1) != 0; };
+  auto is_on = [&](std::size_t gpu) {
+    return gpu < LaneTable::kMostMembers && (producer.lane >> gpu & 1) != 0;
+  };
   for (std::size_t gpu = 0; gpu < members.size(); ++gpu)
     if (is_on(gpu) && &members[gpu]->device() == setup_.device) {
       wait_for(*members[gpu], producer.ticket);
@@ -123,27 +138,47 @@ std::uint64_t Lane::make_wait(std::uint64_t ticket, Lane& waiter) {
   auto found = std::lower_bound(marks_.begin(), marks_.end(), ticket,
                                 [](const Mark& m, std::uint64_t t) { return m.ticket < t; });
   if (found == marks_.end()) {
-    mark(issued_.load(std::memory_order_acquire));
+    if (!mark(issued_.load(std::memory_order_acquire))) return ticket;
     found = std::prev(marks_.end());
   }
   // Under the lock: afterwards the event may be recorded again for a later ticket.
-  if (const cudaError_t status = cudaStreamWaitEvent(waiter.stream_, found->event, 0))
-    waiter.setup_.device->lose(std::string("cudaStreamWaitEvent: ") + text_of(status));
+  if (cudaStreamWaitEvent(waiter.stream_, found->event, 0) != cudaSuccess) {
+    cudaGetLastError();
+    // One of the two is gone: the waiter only if it says so itself.
+    if (!waiter.setup_.device->is_gone(waiter.stream_)) setup_.device->is_gone(stream_);
+  }
   return found->ticket;
 }
 
-void Lane::mark(std::uint64_t ticket) {
+bool Lane::mark(std::uint64_t ticket) {
   cudaEvent_t event = nullptr;
   if (!spare_.empty()) {
     event = spare_.back();
     spare_.pop_back();
-  } else {
-    const CurrentDevice current(setup_.device->ordinal());
-    WEFT_CHECK_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  } else if (!make_event(&event)) {
+    return false;
   }
-  if (const cudaError_t status = cudaEventRecord(event, stream_))
-    setup_.device->lose(std::string("cudaEventRecord: ") + text_of(status));
+  if (cudaEventRecord(event, stream_) != cudaSuccess) {
+    cudaGetLastError();
+    spare_.push_back(event);
+    setup_.device->is_gone(stream_);
+    return false;
+  }
   marks_.push_back({ticket, event});
+  return true;
+}
+
+// In any thread, so not with its current device.
+bool Lane::make_event(cudaEvent_t* event) {
+  int before = 0;
+  cudaGetDevice(&before);
+  const bool is_made = cudaSetDevice(setup_.device->ordinal()) == cudaSuccess &&
+                       cudaEventCreateWithFlags(event, cudaEventDisableTiming) == cudaSuccess;
+  cudaSetDevice(before);
+  cudaGetLastError();
+  DeviceState::forget_current();
+  if (!is_made) setup_.device->lose("no event can be made on it");
+  return is_made;
 }
 
 void Lane::enqueued(Op& op, Failure* failure, double expected_ns) {
@@ -184,7 +219,7 @@ void Lane::enqueue(Op& op, std::uint64_t ticket, bool is_part) {
   cudaEvent_t ended = nullptr;
   if (started_) {
     ended = timing_event();
-    cudaEventRecord(ended, stream_);
+    if (ended) cudaEventRecord(ended, stream_);
   }
   in_flight_.push_back({&op, ticket, std::exchange(started_, nullptr), ended, is_part});
   issued_.store(ticket, std::memory_order_release);
@@ -282,7 +317,7 @@ bool Lane::settle_done(ReadySink& sink) {
 
 void Lane::settle_one(InFlight& entry, Failure* failure, ReadySink& sink) {
   const bool failed = failure || entry.op->failure.load(std::memory_order_acquire);
-  if (entry.started) record_span(entry, failed);
+  if (entry.started && entry.ended) record_span(entry, failed);
   if (entry.is_part) {
     setup_.part_done(*entry.op, failure, sink);
     return;
@@ -312,7 +347,10 @@ void Lane::record_span(InFlight& entry, bool failed) {
 cudaEvent_t Lane::timing_event() {
   cudaEvent_t event = nullptr;
   if (spare_timing_.empty()) {
-    WEFT_CHECK_CUDA(cudaEventCreate(&event));
+    if (cudaEventCreate(&event) != cudaSuccess) {
+      cudaGetLastError();
+      return nullptr;
+    }
   } else {
     event = spare_timing_.back();
     spare_timing_.pop_back();

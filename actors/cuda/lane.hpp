@@ -114,7 +114,9 @@ class Lane {
   [[nodiscard]] std::uint64_t expand(std::uint32_t ticket) const;
   // Makes `waiter` wait; returns the ticket that is implied then.
   std::uint64_t make_wait(std::uint64_t ticket, Lane& waiter);
-  void mark(std::uint64_t ticket);  // with the lock
+  bool mark(std::uint64_t ticket);  // with the lock; false: the device is lost
+  bool make_event(cudaEvent_t* event);
+  [[nodiscard]] const DeviceState* lost_device_of(const Op& producer) const;
   [[nodiscard]] bool device_waits(Op& op) const;
   [[nodiscard]] static bool host_waits(Op& op);
   [[nodiscard]] bool is_due() const;

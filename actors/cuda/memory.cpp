@@ -58,6 +58,10 @@ DeviceMemory::DeviceMemory(std::shared_ptr<DeviceState> device) : device_(std::m
   WEFT_CHECK_CUDA(cudaMemPoolCreate(&pool_, &properties));
   std::uint64_t keep = std::numeric_limits<std::uint64_t>::max();
   WEFT_CHECK_CUDA(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep));
+  // Else an allocation may wait for a lane that has freed scratch memory.
+  int never = 0;
+  WEFT_CHECK_CUDA(
+      cudaMemPoolSetAttribute(pool_, cudaMemPoolReuseAllowInternalDependencies, &never));
   WEFT_CHECK_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
 }
 
@@ -66,6 +70,8 @@ DeviceMemory::~DeviceMemory() {
   cudaStreamSynchronize(stream_);
   cudaStreamDestroy(stream_);
   cudaMemPoolDestroy(pool_);
+  cudaGetLastError();
+  DeviceState::forget_current();
 }
 
 void DeviceMemory::allow(int peer) {
@@ -86,6 +92,7 @@ std::size_t DeviceMemory::budget() const {
 void* DeviceMemory::allocate(std::size_t bytes) {
   if (device_->is_lost()) return nullptr;
   std::lock_guard lock(mutex_);
+  device_->make_current();
   void* data = nullptr;
   // The stream is idle: waiting for it waits for the allocation alone, and then any stream may use
   // the block.
@@ -98,8 +105,10 @@ void* DeviceMemory::allocate(std::size_t bytes) {
 }
 
 void DeviceMemory::free(void* data) {
+  if (device_->is_lost()) return;  // its memory went with it
   std::lock_guard lock(mutex_);
-  if (cudaFreeAsync(data, stream_) != cudaSuccess) cudaGetLastError();  // a lost device
+  device_->make_current();
+  if (cudaFreeAsync(data, stream_) != cudaSuccess) cudaGetLastError();
 }
 
 MemoryPool::Backing DeviceMemory::backing(const std::shared_ptr<DeviceMemory>& memory) {
@@ -113,6 +122,7 @@ PinnedMemory::~PinnedMemory() {
     cudaHostUnregister(data);
     munmap(data, bytes);
   }
+  cudaGetLastError();
 }
 
 char* PinnedMemory::take_slab(std::size_t bytes) {
@@ -129,28 +139,42 @@ char* PinnedMemory::take_slab(std::size_t bytes) {
   madvise(aligned, bytes, MADV_HUGEPAGE);
   prefer_node(aligned, bytes, numa_node_);
   touch(aligned, bytes);
-  const CurrentDevice current(device_);
-  if (cudaHostRegister(aligned, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped) !=
-      cudaSuccess) {
-    cudaGetLastError();
+  if (!is_pinned(aligned, bytes)) {
     munmap(aligned, bytes);
     return nullptr;
   }
+  std::lock_guard lock(mutex_);
   slabs_[aligned] = bytes;
   return aligned;
 }
 
+// By any device that is there: pinned for one is pinned for all.
+bool PinnedMemory::is_pinned(void* data, std::size_t bytes) {
+  for (const auto& device : devices_) {
+    if (device->is_lost()) continue;
+    device->make_current();
+    if (cudaHostRegister(data, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped) ==
+        cudaSuccess)
+      return true;
+    cudaGetLastError();
+  }
+  return false;
+}
+
 void* PinnedMemory::allocate(std::size_t bytes) {
   bytes = round_to(bytes, kAlign);
-  std::lock_guard lock(mutex_);
   if (bytes >= kOwnSlab) return take_slab(round_to(bytes, kHugePage));
+  std::lock_guard growing(open_mutex_);  // while a slab is taken, what comes back need not wait
+  std::lock_guard lock(mutex_);
   if (auto found = spare_.find(bytes); found != spare_.end() && !found->second.empty()) {
     void* data = found->second.back();
     found->second.pop_back();
     return data;
   }
   if (open_bytes_ < bytes) {
+    mutex_.unlock();
     open_ = take_slab(kSlab);
+    mutex_.lock();
     open_bytes_ = open_ ? kSlab : 0;
     if (!open_) return nullptr;
   }
@@ -162,15 +186,19 @@ void* PinnedMemory::allocate(std::size_t bytes) {
 
 void PinnedMemory::free(void* data, std::size_t bytes) {
   bytes = round_to(bytes, kAlign);
-  std::lock_guard lock(mutex_);
-  if (bytes < kOwnSlab) {
-    spare_[bytes].push_back(data);
-    return;
+  std::size_t slab = 0;
+  {
+    std::lock_guard lock(mutex_);
+    if (bytes < kOwnSlab) {
+      spare_[bytes].push_back(data);
+      return;
+    }
+    const auto found = slabs_.find(static_cast<char*>(data));
+    slab = found->second;
+    slabs_.erase(found);
   }
-  const auto found = slabs_.find(static_cast<char*>(data));
-  cudaHostUnregister(data);
-  munmap(data, found->second);
-  slabs_.erase(found);
+  if (cudaHostUnregister(data) != cudaSuccess) cudaGetLastError();
+  munmap(data, slab);
 }
 
 MemoryPool::Backing PinnedMemory::backing(const std::shared_ptr<PinnedMemory>& memory) {

@@ -46,8 +46,9 @@ class DeviceMemory {
 /// some milliseconds.
 class PinnedMemory {
  public:
-  /// `numa_node` -1: wherever. `device`: any GPU, whose context pins.
-  PinnedMemory(int numa_node, int device) : numa_node_(numa_node), device_(device) {}
+  /// `numa_node` -1: wherever. The first of `devices` that is not lost pins.
+  PinnedMemory(int numa_node, std::vector<std::shared_ptr<DeviceState>> devices)
+      : numa_node_(numa_node), devices_(std::move(devices)) {}
   ~PinnedMemory();
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
@@ -59,9 +60,12 @@ class PinnedMemory {
   void* allocate(std::size_t bytes);
   void free(void* data, std::size_t bytes);
   char* take_slab(std::size_t bytes);
+  bool is_pinned(void* data, std::size_t bytes);
 
-  const int numa_node_, device_;
-  std::mutex mutex_;
+  const int numa_node_;
+  const std::vector<std::shared_ptr<DeviceState>> devices_;
+  std::mutex open_mutex_;  // for the open slab; taken before the next
+  std::mutex mutex_;       // for the lists
   std::map<char*, std::size_t> slabs_;
   char* open_ = nullptr;  // the rest of the slab that small blocks are cut from
   std::size_t open_bytes_ = 0;

@@ -84,7 +84,7 @@ bool Stager::Worker::run_some() {
   return finish_oldest() || did;
 }
 
-Stager::Worker::PerDevice& Stager::Worker::on(const DeviceState& device) {
+Stager::Worker::PerDevice& Stager::Worker::on(DeviceState& device) {
   device.make_current();
   for (PerDevice& known : devices_)
     if (known.ordinal == device.ordinal()) return known;
@@ -126,6 +126,7 @@ void Stager::Worker::start(Piece piece) {
     slot.done = device.events[index];
     WEFT_CHECK_CUDA(cudaEventRecord(slot.done, device.stream));
   } catch (const DeviceError& error) {
+    if (!devices_.empty()) job.device->is_gone(devices_.back().stream);
     finish(piece, error.what());
     return;
   }

@@ -95,8 +95,6 @@ class Stager::Worker final : public Body {
   void start(Piece piece);
   bool finish_oldest();
   void finish(const Piece& piece, const std::string& error);
-  cudaStream_t stream_on(const DeviceState& device);
-  cudaEvent_t event_on(Slot& slot, const DeviceState& device);
 
   Stager& stager_;
   ActorMailbox mailbox_;  // woken, never filled
@@ -108,7 +106,7 @@ class Stager::Worker final : public Body {
     std::array<cudaEvent_t, kSlots> events;
   };
   std::vector<PerDevice> devices_;
-  PerDevice& on(const DeviceState& device);
+  PerDevice& on(DeviceState& device);
 };
 
 }  // namespace weft::cuda

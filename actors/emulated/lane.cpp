@@ -66,7 +66,8 @@ bool EmulatedLane::run_some() {
 
 void EmulatedLane::run(Op& op) {
   Failure* failure = wait_for_producers(op);
-  const bool refused = op.failure.load(std::memory_order_relaxed) != nullptr;  // before it came here
+  const bool refused =
+      op.failure.load(std::memory_order_relaxed) != nullptr;  // before it came here
   const Time now = Clock::now();
   // A lane that was busy until just now goes on from its modelled end, not from when its thread
   // woke.
@@ -83,7 +84,7 @@ void EmulatedLane::run(Op& op) {
   if (setup_.tracer)
     setup_.tracer->ran(setup_.track, op, setup_.tracer->at(now), setup_.tracer->at(finished),
                        failure != nullptr);
-  if (setup_.load && bytes > 0 && !failure) {
+  if (load && load == setup_.load && bytes > 0 && !failure && !refused) {
     const double seconds = std::chrono::duration<double>(finished - now).count();
     auto& rate = setup_.load->bytes_per_second;
     if (seconds > 0 && bytes >= (64 << 10))
@@ -92,6 +93,7 @@ void EmulatedLane::run(Op& op) {
           std::memory_order_relaxed);
   }
   if (load) load->queued_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  if (load == setup_.load) own_copies_.fetch_sub(1, std::memory_order_relaxed);
   queued_.fetch_sub(1, std::memory_order_relaxed);
   settle(&op, failure, send_to_owner());
   if (bytes > 0) {

@@ -37,12 +37,19 @@ class EmulatedLane final : public Body, public Cpu, public CopyLane {
 
   void push(Op& op) override {
     queued_.fetch_add(1, std::memory_order_relaxed);
+    own_copies_.fetch_add(1, std::memory_order_relaxed);
     queue_.push(&op);
   }
   [[nodiscard]] std::size_t queued() const { return queued_.load(std::memory_order_relaxed); }
   /// The hops are in the copy's segment; what passes in between is not kept anywhere.
-  void relay(Op& op, std::uint32_t /*via*/) override { push(op); }
-  [[nodiscard]] std::int64_t byte_budget() const override { return 64 << 20; }
+  void relay(Op& op, std::uint32_t /*via*/) override {
+    own_copies_.fetch_sub(1, std::memory_order_relaxed);  // counted by `push`, but no own one
+    push(op);
+  }
+  [[nodiscard]] bool has_room() const override { return busy_bytes() < kByteBudget; }
+  [[nodiscard]] bool has_own_copies() const override {
+    return own_copies_.load(std::memory_order_relaxed) > 0;
+  }
   [[nodiscard]] std::int64_t busy_bytes() const override {
     return busy_bytes_.load(std::memory_order_seq_cst);
   }
@@ -68,7 +75,9 @@ class EmulatedLane final : public Body, public Cpu, public CopyLane {
   Setup setup_;
   ActorMailbox queue_;
   std::atomic<std::size_t> queued_{0};
+  static constexpr std::int64_t kByteBudget = 64 << 20;
   std::atomic<std::int64_t> busy_bytes_{0};
+  std::atomic<std::int64_t> own_copies_{0};
   Time free_at_{};
 };
 

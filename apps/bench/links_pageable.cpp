@@ -73,7 +73,7 @@ LinkRow measure_flows(const Runtime& runtime, const std::string& name,
       for (std::size_t f = 0; f < flows.size(); ++f) {
         auto& [tensors, memory] = buffers[f];
         if (flows[f].to_gpu) {
-          tensors.push_back(flows[f].gpu.from_host(memory[i], shape_of(bytes)));
+          tensors.push_back(flows[f].gpu.copy_from(memory[i], shape_of(bytes)));
           arrived.push_back(tensors.back().future());
         } else {
           arrived.push_back(tensors[i].copy_to(memory[i]));

@@ -156,8 +156,8 @@ TEST_CASE("each engine copies to and from the program's own memory", "[conforman
     for (std::int64_t size : {0, 1, 1000, 3'000'001}) {
       std::vector<int> values(static_cast<std::size_t>(size)), back(values.size(), -1), same(back);
       std::iota(values.begin(), values.end(), 3);
-      const auto x = device.from_host(values, {size}),
-                 here = rt.socket(0).from_host(values, {size});
+      const auto x = device.copy_from(values, {size}),
+                 here = rt.socket(0).copy_from(values, {size});
       auto y = rt.tensor<int>({size});
       other.submit(kSum, in(x), in(here), out(y));
       const Future copied = y.copy_to(back), unchanged = x.copy_to(same);
@@ -175,8 +175,8 @@ TEST_CASE("each engine copies to and from the program's own memory", "[conforman
     std::vector<int> three(3);
     CHECK(thrown<UsageError>([&] { static_cast<void>(x.copy_to(three)); }) ==
           "copy_to: 3 elements in the program's memory for a tensor of 4");
-    CHECK(thrown<UsageError>([&] { static_cast<void>(device.from_host(three, {4})); }) ==
-          "from_host: 3 elements in the program's memory for a tensor of 4");
+    CHECK(thrown<UsageError>([&] { static_cast<void>(device.copy_from(three, {4})); }) ==
+          "copy_from: 3 elements in the program's memory for a tensor of 4");
     std::vector<int> four(4);
     device.submit(kThrow, std::string("no luck"), inout(x));
     CHECK(has(thrown<OpError>([&] { x.copy_to(four).wait(); }), "no luck"));
