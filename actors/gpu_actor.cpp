@@ -52,10 +52,14 @@ std::uint32_t GpuActor::choose_lane(Op& op) {
   // costs to wait on another lane.
   for (std::size_t i = op.wait_count; i-- > 0;) {
     Op* producer = untagged(op.waits()[i]);
-    if (producer->device == op.device && !producer->code->is_copy &&
-        !producer->code->is_collective && !producer->is_settled() &&
+    if (producer->device != op.device || producer->code->is_copy || producer->code->is_collective ||
+        producer->is_settled())
+      continue;
+    // One that failed before it was launched is on no lane.
+    const std::uint32_t lane = producer->lane - engine_.first_lane();
+    if (lane < engine_.lanes() &&
         (!producer->has_heir.exchange(true, std::memory_order_relaxed) || is_short))
-      return producer->lane - engine_.first_lane();
+      return lane;
   }
   std::uint32_t best = next_lane_++ % lanes;
   for (std::uint32_t i = 0; i < lanes; ++i)

@@ -18,7 +18,6 @@
 #   TOTAL=SECONDS   for all parts together (default: 570); LIMIT_BUILD=SECONDS … for one
 #   GPUS=…          as weft's --gpus (default: cuda)
 #   QUICK=1         small sizes, to try this script where there is no GPU: GPUS=emulated:2 QUICK=1
-#   MLP_RESIDENT=…, MLP_FED=…  weft mlp's arguments for data that stay on the GPUs, and that are fed
 set -uo pipefail
 root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 self=$root/scripts/gpu_session.sh
@@ -123,9 +122,8 @@ part_bench() {
       count=$(tr -cd , <<<"$devices" | wc -c)
       local mlp=(mlp --hidden "$hidden" --batch "$batch" --epochs "$epochs" --eval-every "$epochs"
         --momentum 0 --devices "$devices")
-      figure "mlp_h${hidden}_b${batch}_$((count + 1))gpu" 30 "${mlp[@]}" ${MLP_RESIDENT:-}
-      [[ -z ${MLP_FED:-} ]] ||
-        figure "mlp_h${hidden}_b${batch}_$((count + 1))gpu_fed" 30 "${mlp[@]}" $MLP_FED
+      figure "mlp_h${hidden}_b${batch}_$((count + 1))gpu" 30 "${mlp[@]}" --input resident
+      figure "mlp_h${hidden}_b${batch}_$((count + 1))gpu_fed" 30 "${mlp[@]}" --input streamed
     done
   done
   ((${#failed[@]} == 0)) || { echo "failed: ${failed[*]}"; return 1; }

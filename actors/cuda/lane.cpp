@@ -172,13 +172,13 @@ bool Lane::mark(std::uint64_t ticket) {
 bool Lane::make_event(cudaEvent_t* event) {
   int before = 0;
   cudaGetDevice(&before);
-  const bool is_made = cudaSetDevice(setup_.device->ordinal()) == cudaSuccess &&
-                       cudaEventCreateWithFlags(event, cudaEventDisableTiming) == cudaSuccess;
+  cudaError_t status = cudaSetDevice(setup_.device->ordinal());
+  if (status == cudaSuccess) status = cudaEventCreateWithFlags(event, cudaEventDisableTiming);
   cudaSetDevice(before);
   cudaGetLastError();
   DeviceState::forget_current();
-  if (!is_made) setup_.device->lose("no event can be made on it");
-  return is_made;
+  if (status != cudaSuccess) setup_.device->lose(std::string("no event: ") + text_of(status));
+  return status == cudaSuccess;
 }
 
 void Lane::enqueued(Op& op, Failure* failure, double expected_ns) {

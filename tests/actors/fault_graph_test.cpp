@@ -64,7 +64,9 @@ void run_seeds(double throwing, bool copies, std::uint64_t count) {
       for (const auto& load : runtime.fabric().loads) REQUIRE(load->queued_bytes.load() == 0);
     }
   }
-  CHECK(failures > per_machine);
+  // Copies over CUDA are not made to fail.
+  const bool is_cuda_alone = graph_machines().size() == 1 && graph_machines()[0] == "cuda";
+  if (throwing > 0 || !is_cuda_alone) CHECK(failures > per_machine);
 }
 
 }  // namespace
