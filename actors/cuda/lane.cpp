@@ -170,13 +170,11 @@ void Lane::enqueue(Op& op, std::uint64_t ticket, bool is_part) {
 
 // A follower of the same owner will mostly go on this lane, where it needs no mark.
 bool Lane::somebody_waits(Op& op) const {
-  constexpr int kLook = 4;
-  if (op.done_list.load(std::memory_order_acquire)) return true;
-  Edge* edge = op.issued_list.load(std::memory_order_acquire);
-  for (int i = 0; edge && i < kLook; ++i) {
-    const std::uintptr_t bits = edge->successor.load(std::memory_order_relaxed);
-    if (reinterpret_cast<Op*>(bits & ~std::uintptr_t{1})->owner != op.owner) return true;
-    edge = edge->next.load(std::memory_order_relaxed);
+  if (op.slots[op.first_slot(Stage::Done)].load(std::memory_order_acquire)) return true;
+  for (std::size_t i = op.first_slot(Stage::Issued); i < op.end_slot(Stage::Issued); ++i) {
+    const std::uintptr_t bits = op.slots[i].load(std::memory_order_acquire);
+    if (bits <= Op::kClosed) return false;
+    if (Op::follower(bits)->owner != op.owner) return true;
   }
   return false;
 }
