@@ -4,10 +4,10 @@
 #include <mutex>
 #include <utility>
 
-#include "actors/tick_clock.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/submit.hpp"
 #include "framework/tensor_state.hpp"
+#include "framework/tick_clock.hpp"
 #include "framework/trace.hpp"
 
 namespace weft {
@@ -142,8 +142,6 @@ void SocketLane::execute(Op* op) {
   if (team_.lanes_.size() > 1) offer_rest(*op);
   Failure* failure = allocate_outputs(*op, team_.place_);
   running_ = op;
-  Tracer* const tracer = team_.fabric_.tracer;
-  const std::int64_t traced = tracer ? tracer->now() : 0;
   const std::uint64_t start = ticks();
   if (!failure) {
     try {
@@ -152,12 +150,14 @@ void SocketLane::execute(Op* op) {
       failure = failure_of_current_exception(*op, team_.place_.name);
     }
   }
-  note_duration(code, static_cast<double>(ticks() - start) * ns_per_tick());
+  const std::uint64_t end = ticks();
+  note_duration(code, static_cast<double>(end - start) * ns_per_tick());
   mailbox_.set_occupied(false);
   take_back();
   if (op->owner != &mailbox_ && code.typical_ns.load(std::memory_order_relaxed) > kWorthSharing)
     adopt_home(*op);
-  if (tracer) tracer->ran(track_, *op, traced, tracer->now(), failure != nullptr);
+  if (Tracer* tracer = team_.fabric_.tracer)
+    tracer->ran_ticks(track_, *op, start, end, failure != nullptr);
   settle(op, failure, *this);
 }
 
@@ -291,9 +291,9 @@ bool SocketLane::help_neighbours() {
       shared.helpers.fetch_add(1, std::memory_order_relaxed);
     }
     Tracer* const tracer = team_.fabric_.tracer;
-    const std::int64_t traced = tracer ? tracer->now() : 0;
+    const std::uint64_t start = ticks();
     work_on(shared);
-    if (tracer) tracer->ran(track_, *shared.op, traced, tracer->now());  // the op waits for helpers
+    if (tracer) tracer->ran_ticks(track_, *shared.op, start, ticks());  // the op waits for helpers
     shared.helpers.fetch_sub(1, std::memory_order_release);
     return true;
   }
