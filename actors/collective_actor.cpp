@@ -144,7 +144,7 @@ class Expansion {
 
   Op* make(const KernelCode& code, const DependencySet& set, Domain domain, std::size_t scalars,
            Mailbox* owner) {
-    Op* op = make_op(&code, set.size(), 2, count_waits(set, domain), scalars);
+    Op* op = make_op(&code, 2, count_waits(set, domain), scalars);
     op->domain = domain;
     op->owner = owner;
     op->references.store(2, std::memory_order_relaxed);  // the runner's and ours
@@ -211,7 +211,7 @@ class Expansion {
   }
 
   Op* join(const KernelCode& code) {
-    Op* op = make_op(&code, made_.size(), 0, 0, sizeof(Op*));
+    Op* op = make_op(&code, 0, 0, sizeof(Op*));
     *static_cast<Op**>(op->scalars()) = &whole_;
     op->pending.store(static_cast<std::uint32_t>(made_.size()) + 1, std::memory_order_relaxed);
     publish(op);
@@ -230,9 +230,9 @@ class Expansion {
     Op* ended = join(end);
     std::uint32_t ready_launched = 0, ready_ended = 0;
     for (std::size_t i = 0; i < made_.size(); ++i) {
-      auto& list = made_[i]->domain == Domain::Host ? made_[i]->done_list : made_[i]->issued_list;
-      if (!add_edge(list, launched->edges() + i, launched, true)) ++ready_launched;
-      if (add_edge(made_[i]->done_list, ended->edges() + i, ended, false)) continue;
+      const Stage stage = made_[i]->domain == Domain::Host ? Stage::Done : Stage::Issued;
+      if (!add_follower(made_[i], stage, launched, true)) ++ready_launched;
+      if (add_follower(made_[i], Stage::Done, ended, false)) continue;
       ++ready_ended;
       if (Failure* cause = made_[i]->failure.load(std::memory_order_acquire)) {
         Failure* failure = Failure::dependent(cause, whole_.code->name);

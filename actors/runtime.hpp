@@ -46,7 +46,9 @@ struct RuntimeOptions {
   std::uint32_t staging_threads = 0;  ///< for pageable memory; 0: by the number of processors
   bool trace = false;                 ///< record what happens
   bool pin = true;                    ///< pin a socket's lanes to its cores
-  std::int64_t admission = 16'384;    ///< ops a device takes in ahead of execution
+  /// Ops a device takes in ahead of execution. Their blocks (some 200 bytes each) should fit into a
+  /// core's cache.
+  std::int64_t admission = 4096;
   std::size_t host_memory_bytes = 0;  ///< budget of each host memory; 0: 3/4 of what it has
   std::size_t gpu_memory_bytes = 0;   ///< budget of each CUDA device's memory; 0: what is free
   std::optional<std::chrono::nanoseconds>

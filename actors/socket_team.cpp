@@ -4,10 +4,10 @@
 #include <mutex>
 #include <utility>
 
-#include "actors/tick_clock.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/submit.hpp"
 #include "framework/tensor_state.hpp"
+#include "framework/tick_clock.hpp"
 #include "framework/trace.hpp"
 
 namespace weft {
@@ -19,12 +19,18 @@ constexpr double kLongNs = 20'000;
 constexpr double kWorthNoting = 2'000;
 constexpr std::size_t kLookEvery = 4;  // own ops between two looks for what others made ready
 constexpr std::uint32_t kWorthSharing = 8'000;  // ns: an op that pays for its way to another core
+constexpr std::uint32_t kWorthFetching = 250;   // ns: an op that hides a cache miss
 constexpr std::size_t kMany = 8;                // so many short ones do, too
 constexpr std::size_t kMost = 128;              // taken apart; more is offered whole
 constexpr std::size_t kLookForSubmissions = 16;
-constexpr std::size_t kBurst = 3;              // submissions at one look that call for patience
-constexpr std::uint64_t kFirstGather = 1'000;  // ticks, roughly half a microsecond
-constexpr std::uint64_t kMostGather = 20'000;
+constexpr std::int64_t kBurst = 3;      // submissions at one look that call for patience
+constexpr double kFirstGatherNs = 400;  // of patience; doubled with each look that finds a burst …
+constexpr double kMostGatherNs = 100'000;
+constexpr double kPeekNs = 8'000;  // … at which a look is cast in between, to see its end
+
+std::uint64_t ticks_of(double ns) {
+  return static_cast<std::uint64_t>(ns / ns_per_tick());
+}
 
 bool may_be_long(const KernelCode& code) {
   const std::uint32_t typical = code.typical_ns.load(std::memory_order_relaxed);
@@ -52,7 +58,12 @@ Failure* failure_of_current_exception(const Op& op, const std::string& device) {
 }  // namespace
 
 SocketLane::SocketLane(SocketTeam& team, std::uint32_t number)
-    : team_(team), number_(number), mailbox_(team.place_.admission.get()) {}
+    : team_(team),
+      number_(number),
+      mailbox_(team.place_.admission.get()),
+      first_gather_ticks_(ticks_of(kFirstGatherNs)),
+      most_gather_ticks_(ticks_of(kMostGatherNs)),
+      peek_ticks_(ticks_of(kPeekNs)) {}
 
 std::size_t SocketLane::team_size() const {
   return team_.lanes_.size();
@@ -63,6 +74,11 @@ void SocketLane::ready(Op* op) {
     local_.push_back(op);
   else
     op->owner->push(op);
+}
+
+bool SocketLane::prepare_to_park() {
+  set_gathering(false);
+  return mailbox_.prepare_to_park();
 }
 
 void SocketLane::idle_changes(bool idle) {
@@ -87,29 +103,45 @@ bool SocketLane::run_some() {
 }
 
 // While a program submits faster than a lane runs dry, each look takes the list's cache line from
-// the submitter, and an op run right behind its submission takes the lines of its successors. So a
-// burst is let gather for some microseconds; a lone op (a hand-off that somebody waits for) is
-// taken at once.
+// the submitter, and an op run right behind its submission costs both their lines: the lane those
+// of its followers, the submitter those of the ops that it builds upon. So a burst is let gather,
+// the longer the longer it goes on; a lone op (a hand-off that somebody waits for) is taken at
+// once, and the end of a burst is seen soon. What is submitted behind ops that wait here is not
+// ready, so it is the device's count that tells.
 void SocketLane::look_for_submissions() {
+  if (gather_ticks_ == 0 && !mailbox_.has_submitted()) return;
   const std::uint64_t now = ticks();
-  if (now - last_look_ < gather_ticks_) return;
+  if (now - last_look_ < std::min(gather_ticks_, peek_ticks_)) return;
   last_look_ = now;
-  std::size_t before = local_.size();
+  const std::int64_t submitted = team_.place_.admission->submitted();
+  const bool goes_on = submitted - submitted_seen_ >= kBurst;
+  submitted_seen_ = submitted;
+  if (now - last_take_ < gather_ticks_ && (goes_on || !local_.empty())) {
+    set_gathering(true);
+    return;
+  }
+  set_gathering(false);
+  last_take_ = now;
   local_.append(mailbox_.take_submitted());
-  const std::size_t found = local_.size() - before;
-  if (found >= kBurst)
-    gather_ticks_ = std::min(2 * gather_ticks_ + kFirstGather, kMostGather);
-  else if (found < 2)
+  const std::int64_t came = submitted - std::exchange(submitted_taken_, submitted);
+  if (came >= kBurst)
+    gather_ticks_ = std::min(2 * gather_ticks_ + first_gather_ticks_, most_gather_ticks_);
+  else if (came < 2)
     gather_ticks_ /= 2;
+}
+
+void SocketLane::set_gathering(bool gathering) {
+  if (gathering_.load(std::memory_order_relaxed) != gathering)
+    gathering_.store(gathering, std::memory_order_relaxed);
 }
 
 void SocketLane::execute(Op* op) {
   const KernelCode& code = *op->code;
+  // Not during a short op: its followers may be just being submitted by another core.
+  if (code.typical_ns.load(std::memory_order_relaxed) > kWorthFetching) op->prefetch_followers();
   if (team_.lanes_.size() > 1) offer_rest(*op);
   Failure* failure = allocate_outputs(*op, team_.place_);
   running_ = op;
-  Tracer* const tracer = team_.fabric_.tracer;
-  const std::int64_t traced = tracer ? tracer->now() : 0;
   const std::uint64_t start = ticks();
   if (!failure) {
     try {
@@ -118,12 +150,14 @@ void SocketLane::execute(Op* op) {
       failure = failure_of_current_exception(*op, team_.place_.name);
     }
   }
-  note_duration(code, static_cast<double>(ticks() - start) * ns_per_tick());
+  const std::uint64_t end = ticks();
+  note_duration(code, static_cast<double>(end - start) * ns_per_tick());
   mailbox_.set_occupied(false);
   take_back();
   if (op->owner != &mailbox_ && code.typical_ns.load(std::memory_order_relaxed) > kWorthSharing)
     adopt_home(*op);
-  if (tracer) tracer->ran(track_, *op, traced, tracer->now(), failure != nullptr);
+  if (Tracer* tracer = team_.fabric_.tracer)
+    tracer->ran_ticks(track_, *op, start, end, failure != nullptr);
   settle(op, failure, *this);
 }
 
@@ -174,7 +208,7 @@ bool SocketLane::take_from_neighbours() {
     if (lane.get() == this) continue;
     if (lane->offered_first_.load(std::memory_order_relaxed))
       local_.append(lane->offered_first_.exchange(nullptr, std::memory_order_acquire));
-    if (!lane->mailbox_.is_empty() &&
+    if (!lane->mailbox_.is_empty() && !lane->gathering_.load(std::memory_order_relaxed) &&
         (lane->mailbox_.is_occupied() || team_.idle_.load(std::memory_order_relaxed) > 0)) {
       local_.append(lane->mailbox_.take_ready());
       local_.append(lane->mailbox_.take_submitted());
@@ -257,9 +291,9 @@ bool SocketLane::help_neighbours() {
       shared.helpers.fetch_add(1, std::memory_order_relaxed);
     }
     Tracer* const tracer = team_.fabric_.tracer;
-    const std::int64_t traced = tracer ? tracer->now() : 0;
+    const std::uint64_t start = ticks();
     work_on(shared);
-    if (tracer) tracer->ran(track_, *shared.op, traced, tracer->now());  // the op waits for helpers
+    if (tracer) tracer->ran_ticks(track_, *shared.op, start, ticks());  // the op waits for helpers
     shared.helpers.fetch_sub(1, std::memory_order_release);
     return true;
   }

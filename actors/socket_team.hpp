@@ -28,7 +28,7 @@ class SocketLane final : public Body, public Cpu, public ReadySink {
   SocketLane(SocketTeam& team, std::uint32_t number);
 
   bool run_some() override;
-  bool prepare_to_park() override { return mailbox_.prepare_to_park(); }
+  bool prepare_to_park() override;
   void idle_changes(bool idle) override;
 
   void ready(Op* op) override;
@@ -58,6 +58,7 @@ class SocketLane final : public Body, public Cpu, public ReadySink {
   void take_back();
   void adopt_home(Op& op) const;
   void look_for_submissions();
+  void set_gathering(bool gathering);
   bool take_from_neighbours();
   bool help_neighbours();
 
@@ -65,13 +66,17 @@ class SocketLane final : public Body, public Cpu, public ReadySink {
   const std::uint32_t number_;
   ActorMailbox mailbox_;
   ReadyList local_;
-  ReadyList offered_;                               // what neighbours may take during an op …
-  std::uint64_t last_look_ = 0, gather_ticks_ = 0;  // see look_for_submissions
+  ReadyList offered_;  // what neighbours may take during an op …
+  // See look_for_submissions.
+  const std::uint64_t first_gather_ticks_, most_gather_ticks_, peek_ticks_;
+  std::uint64_t last_look_ = 0, last_take_ = 0, gather_ticks_ = 0;
+  std::int64_t submitted_seen_ = 0, submitted_taken_ = 0;  // at the last look, the last take
   std::uint32_t track_ = 0;
   const Op* running_ = nullptr;
   // … as a chain, oldest first; null: taken, or none. Neighbours look at it: a cache line of its
   // own.
   alignas(128) std::atomic<Op*> offered_first_{nullptr};
+  std::atomic<bool> gathering_{false};  // lets a burst gather, which is not idle neighbours' either
   alignas(128) Shared shared_;
   std::atomic<bool> sharing_{false};
 };

@@ -20,9 +20,10 @@ class Admission {
   /// Counts an op out. Any thread.
   void let_out() { stripes_[stripe()].count.fetch_add(1, std::memory_order_release); }
 
-  /// Room for one more? Looks at the other threads' counters only when the last look is used up.
-  bool has_room() {
-    const std::int64_t submitted = submitted_.load(std::memory_order_relaxed);
+  /// Room for one more and `spare` others? Looks at the other threads' counters only when the last
+  /// look is used up.
+  bool has_room(std::int64_t spare = 0) {
+    const std::int64_t submitted = submitted_.load(std::memory_order_relaxed) + spare;
     if (submitted - seen_settled_.load(std::memory_order_relaxed) < limit_) return true;
     const std::int64_t settled = count_settled();
     seen_settled_.store(settled, std::memory_order_relaxed);

@@ -10,8 +10,11 @@ namespace weft {
 
 void wait_for_room(Admission& admission) {
   if (admission.has_room() || thread_must_not_wait()) return;
+  // Until there is room for many: each look takes cache lines from those that run the ops, and on a
+  // core that is shared with them, so does going on after each op that ends.
+  const std::int64_t many = admission.limit() / 8;
   Backoff backoff;
-  while (!admission.has_room()) {
+  while (!admission.has_room(many)) {
     backoff.pause();
     if (backoff.rounds() > 2000) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }

@@ -40,8 +40,12 @@ class TensorLocks {
  private:
   // The ops it names were often last written by the core that ran them; soon we write to them.
   static void prefetch(const TensorState& tensor) {
-    if (tensor.writer) __builtin_prefetch(tensor.writer, 1);
-    for (Op* reader : tensor.readers) __builtin_prefetch(reader, 1);
+    if (tensor.writer) fetch(tensor.writer);
+    for (Op* reader : tensor.readers) fetch(reader);
+  }
+
+  static void fetch(const Op* op) {
+    __builtin_prefetch(&op->references, 1);  // and its slots
   }
 
   Fabric& fabric_;

@@ -127,8 +127,7 @@ Op* CallBuilder::build(Failure* doomed) {
   Place& place = *call_.place;
   const Domain domain = doomed ? Domain::Host : call_.domain.value_or(place.domain);
   const KernelCode& code = **call_.code;
-  Op* op = make_op(&code, needs.size(), arguments_.size(), count_waits(needs, domain),
-                   call_.scalar_bytes);
+  Op* op = make_op(&code, arguments_.size(), count_waits(needs, domain), call_.scalar_bytes);
   op->device = static_cast<std::uint16_t>(place.index);
   op->domain = domain;
   op->references.store(references, std::memory_order_relaxed);

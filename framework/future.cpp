@@ -24,14 +24,14 @@ const KernelCode& make_code(const char* name, void (*inline_run)(Op&),
   return *code;
 }
 
-// Makes `op` (built, unconnected, one edge per producer) wait for the producers.
+// Makes `op` (built, unconnected) wait for the producers.
 void follow(Op* op, std::span<const Future> futures, bool order_only) {
   std::uint32_t closed = 0;
   publish(op);
   op->pending.store(static_cast<std::uint32_t>(futures.size()) + 1, std::memory_order_relaxed);
   for (std::size_t i = 0; i < futures.size(); ++i) {
     Op* producer = futures[i].op();
-    if (producer && add_edge(producer->done_list, op->edges() + i, op, order_only)) continue;
+    if (producer && add_follower(producer, Stage::Done, op, order_only)) continue;
     ++closed;
     if (!producer || order_only) continue;
     if (Failure* cause = producer->failure.load(std::memory_order_acquire)) {
@@ -112,7 +112,7 @@ void Future::wait() const {
       static const KernelCode& code =
           make_code("wait", wake_waiter, destroy_scalar<std::shared_ptr<Waiter>>);
       auto waiter = std::make_shared<Waiter>();
-      Op* op = make_op(&code, 1, 0, 0, sizeof(waiter));
+      Op* op = make_op(&code, 0, 0, sizeof(waiter));
       new (op->scalars()) std::shared_ptr<Waiter>(waiter);
       follow(op, {this, 1}, true);
       while (waiter->settled.load(std::memory_order_acquire) == 0)
@@ -129,22 +129,14 @@ void Future::on_settled(std::function<void()> callback) const {
   }
   static const KernelCode& code =
       make_code("callback", run_callback, destroy_scalar<std::function<void()>>);
-  Op* op = make_op(&code, 1, 0, 0, sizeof(callback));
+  Op* op = make_op(&code, 0, 0, sizeof(callback));
   new (op->scalars()) std::function<void()>(std::move(callback));
   follow(op, {this, 1}, true);
 }
 
 Future when_all(std::span<const Future> futures) {
   static const KernelCode& code = make_code("when_all", nullptr);
-  // An op has room for 65,535 edges: longer lists go through a tree.
-  constexpr std::size_t kMost = 4096;
-  if (futures.size() > kMost) {
-    std::vector<Future> groups;
-    for (std::size_t at = 0; at < futures.size(); at += kMost)
-      groups.push_back(when_all(futures.subspan(at, std::min(kMost, futures.size() - at))));
-    return when_all(std::span<const Future>(groups));
-  }
-  Op* op = make_op(&code, futures.size(), 0, 0, 0);
+  Op* op = make_op(&code, 0, 0, 0);
   op->references.store(2, std::memory_order_relaxed);
   follow(op, futures, false);
   return Future(op);
@@ -156,7 +148,7 @@ Future when_all(std::initializer_list<Future> futures) {
 
 Promise::Promise(std::string name) {
   static const KernelCode& code = make_code("promise", nullptr, destroy_scalar<std::string>);
-  op_ = make_op(&code, 0, 0, 0, sizeof(std::string));
+  op_ = make_op(&code, 0, 0, sizeof(std::string));
   new (op_->scalars()) std::string(std::move(name));
   acquire(op_);
   publish(op_);

@@ -45,6 +45,10 @@ class Mailbox {
   Op* take_ready() { return take_from(ready_); }
   /// What was submitted ready; as `take_ready`.
   Op* take_submitted() { return take_from(submitted_); }
+  /// Whether something was submitted ready and is not taken.
+  [[nodiscard]] bool has_submitted() const {
+    return submitted_.load(std::memory_order_relaxed) != nullptr;
+  }
 
   /// The owner is about to park: the next push wakes it. False, and nothing changed, if there is
   /// something to do first.

@@ -1,7 +1,9 @@
 #include "framework/op.hpp"
 
 #include <new>
+#include <utility>
 
+#include "framework/followers.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/mailbox.hpp"
 #include "framework/op_pool.hpp"
@@ -10,15 +12,13 @@
 
 namespace weft {
 
-Op* make_op(const KernelCode* code, std::size_t edges, std::size_t args, std::size_t waits,
-            std::size_t scalar_bytes) {
-  const std::size_t bytes = sizeof(Op) + edges * sizeof(Edge) + args * sizeof(ArgSlot) +
-                            waits * sizeof(Op*) + scalar_bytes;
+Op* make_op(const KernelCode* code, std::size_t args, std::size_t waits, std::size_t scalar_bytes) {
+  const std::size_t bytes =
+      sizeof(Op) + args * sizeof(ArgSlot) + waits * sizeof(Op*) + scalar_bytes;
   std::uint16_t size_class = 0;
   Op* op = new (op_pool::allocate(bytes, size_class)) Op;
   op->size_class = size_class;
   op->code = code;
-  op->edge_count = static_cast<std::uint16_t>(edges);
   op->arg_count = static_cast<std::uint16_t>(args);
   op->wait_count = static_cast<std::uint16_t>(waits);
   return op;
@@ -85,14 +85,14 @@ void drain_inline(ReadySink& sink) {
 }
 
 // An op that fails before it is launched may have producers that are issued but not done. It must
-// not settle before them: those that follow it take it to stand for them. Its edges are free again.
-// False if they have all settled.
+// not settle before them: those that follow it take it to stand for them. Nothing counts on its
+// `pending` any more. False if they have all settled.
 bool waits_for_rest(Op* op) {
   if (op->wait_count == 0) return false;
   op->pending.store(op->wait_count + 1u, std::memory_order_relaxed);
   std::uint32_t settled = 1;
   for (std::size_t i = 0; i < op->wait_count; ++i)
-    settled += !add_edge(untagged(op->waits()[i])->done_list, op->edges() + i, op, true);
+    settled += !add_follower(untagged(op->waits()[i]), Stage::Done, op, true);
   return op->pending.fetch_sub(settled, std::memory_order_acq_rel) != settled;
 }
 
@@ -104,28 +104,32 @@ void give(Op* op, ReadySink& sink) {
     inline_queue.push(op);
 }
 
-void close_list(std::atomic<Edge*>& list, Failure* failure, ReadySink& sink) {
-  Edge* edge = list.exchange(Op::closed(), std::memory_order_acq_rel);
-  if (!edge || edge == Op::closed()) return;
-  // The list is newest first: turn it round so that successors start in submission order.
-  Edge* oldest_first = nullptr;
-  while (edge) {
-    Edge* next = edge->next.load(std::memory_order_relaxed);
-    __builtin_prefetch(reinterpret_cast<void*>(edge->successor.load(std::memory_order_relaxed) &
-                                               ~std::uintptr_t{1}),
-                       1);
-    edge->next.store(oldest_first, std::memory_order_relaxed);
-    oldest_first = edge;
-    edge = next;
+// `bits` is a follower as slots hold it; it may go as soon as it is ready.
+void let_go(std::uintptr_t bits, Failure* failure, ReadySink& sink) {
+  Op* follower = Op::follower(bits);
+  if (failure && !(bits & Op::kOrderOnly)) fail_from(follower, failure);
+  if (follower->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) give(follower, sink);
+}
+
+// In the order in which they were added, so that followers start in submission order.
+void close_followers(Op* op, Stage stage, Failure* failure, ReadySink& sink) {
+  std::uintptr_t found[Op::kSlots];
+  std::size_t count = 0;
+  const std::size_t end = op->end_slot(stage);
+  std::size_t i = op->first_slot(stage);
+  for (; i < end; ++i) {
+    const std::uintptr_t bits = op->slots[i].exchange(Op::kClosed, std::memory_order_acq_rel);
+    if (bits == 0 || bits == Op::kClosed) break;  // nobody got past it
+    __builtin_prefetch(Op::follower(bits), 1);
+    found[count++] = bits;
   }
-  while (oldest_first) {
-    // The edge lives in its op, which may go as soon as it is ready.
-    Edge* next = oldest_first->next.load(std::memory_order_relaxed);
-    const std::uintptr_t bits = oldest_first->successor.load(std::memory_order_relaxed);
-    Op* successor = reinterpret_cast<Op*>(bits & ~std::uintptr_t{1});
-    if (failure && !(bits & 1)) fail_from(successor, failure);
-    if (successor->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) give(successor, sink);
-    oldest_first = next;
+  FollowerChunk* chunk = i == end ? close_more(op, stage) : nullptr;
+  for (std::size_t k = 0; k < count; ++k) let_go(found[k], failure, sink);
+  while (chunk) {
+    for (std::uint32_t k = 0; k < chunk->count; ++k)
+      __builtin_prefetch(Op::follower(chunk->followers[k]), 1);
+    for (std::uint32_t k = 0; k < chunk->count; ++k) let_go(chunk->followers[k], failure, sink);
+    free_chunk(std::exchange(chunk, chunk->next));
   }
 }
 
@@ -136,8 +140,9 @@ void finish(Op* op, ReadySink& sink) {
   if (op->code->destroy_scalars) op->code->destroy_scalars(*op);
   if (op->stale) free_replicas(std::exchange(op->stale, nullptr));
   Failure* failure = op->failure.load(std::memory_order_acquire);
-  if (op->domain != Domain::Host && !op->is_issued()) close_list(op->issued_list, failure, sink);
-  close_list(op->done_list, failure, sink);
+  if (op->domain != Domain::Host && !op->is_issued())
+    close_followers(op, Stage::Issued, failure, sink);
+  close_followers(op, Stage::Done, failure, sink);
   release(op);
 }
 
@@ -163,13 +168,17 @@ void wait_for_all(Op* op, std::span<Op* const> producers) {
   op->pending.store(static_cast<std::uint32_t>(producers.size()) + 1, std::memory_order_relaxed);
   std::uint32_t settled = 0;
   for (std::size_t i = 0; i < producers.size(); ++i)
-    settled += !add_edge(producers[i]->done_list, op->edges() + i, op, true);
+    settled += !add_follower(producers[i], Stage::Done, op, true);
   if (settled) op->pending.fetch_sub(settled, std::memory_order_acq_rel);
   satisfy(op, send_to_owner());
 }
 
 void mark_issued(Op* op, ReadySink& sink) {
-  close_list(op->issued_list, nullptr, sink);
+  if (op->domain == Domain::Host) {  // all its slots are for those that wait for its end
+    op->is_launched.store(true, std::memory_order_release);
+    return;
+  }
+  close_followers(op, Stage::Issued, nullptr, sink);
   drain_inline(sink);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -27,13 +28,8 @@ inline bool overwrites(Access access) {
 /// *done*.
 enum class Domain : std::uint8_t { Host, Emulated, Cuda };
 
-/// A place in a list of ops that wait for the same producer. Lives inside the waiting op.
-struct Edge {
-  std::atomic<Edge*> next{nullptr};
-  /// `Op*`, lowest bit set for an edge that only orders. Atomic, as `next` is, for diagnosis alone:
-  /// it reads lists that may be changing.
-  std::atomic<std::uintptr_t> successor{0};
-};
+/// What of a producer an op waits for: its place on a lane, or its end.
+enum class Stage : std::uint8_t { Done, Issued };
 
 /// One argument: the replica it uses and how.
 class ArgSlot {
@@ -49,40 +45,50 @@ class ArgSlot {
   std::uintptr_t bits_ = 0;
 };
 
-/// One call of a kernel and its future, in one block: header, then edges, argument slots, the
-/// producers to wait for on the device, and the kernel's scalar arguments.
+/// One call of a kernel and its future, in one block: header, then argument slots, the producers to
+/// wait for on the device, and the kernel's scalar arguments.
 ///
-/// Life: *pending* while `pending` > 0 or nobody launched it; *issued* once `issued_list` is
-/// closed; *done* or *failed* once `done_list` is closed (`failure` says which). References are
-/// held by whoever runs it, by tensors that name it as writer or reader, and by futures.
+/// Life: *pending* while `pending` > 0 or nobody launched it; *issued* once its followers of that
+/// stage are closed; *done* or *failed* once those of `Done` are (`failure` says which). References
+/// are held by whoever runs it, by tensors that name it as writer or reader, and by futures.
+///
+/// Followers, the ops that wait for it, are in its own block, so that all of them can be fetched at
+/// once: in `slots`, filled in order, and where these are used up in `more`. A closed slot takes
+/// nobody any more; one that was closed while empty closes all behind it.
 struct Op {
   static constexpr std::uint32_t kAlive = 0x0b5e55edu;
+  static constexpr std::size_t kSlots = 4;
+  static constexpr std::uintptr_t kOrderOnly = 1;  // marks a follower that only wants order
+  static constexpr std::uintptr_t kClosed = 2;
 
-  std::atomic<std::uint32_t> references{1};
-  std::atomic<std::uint32_t> pending{1};  // edges not satisfied, plus one while it is being built
+  // One cache line for those that make it ready and run it …
+  std::atomic<std::uint32_t> pending{1};  // producers not settled, plus one while it is being built
   // kAlive once built, 0 when free; see is_alive(). Not initialised: blocks begin as zeros, and
   // diagnosis may look at one while the next op is made in it.
   std::uint32_t alive;
   std::uint16_t size_class = 0;
   std::uint16_t device = 0;
-  std::atomic<Edge*> done_list{nullptr};    // who waits for done; closed() afterwards
-  std::atomic<Edge*> issued_list{nullptr};  // who waits for issued; closed() afterwards
-  std::atomic<Failure*> failure{nullptr};   // set before the list closes; also by failed producers
-  Op* next = nullptr;                       // link in the mailbox or queue it is in
+  std::uint16_t arg_count = 0;
+  std::uint16_t wait_count = 0;            // producers kept for device-side waits
+  std::atomic<Failure*> failure{nullptr};  // set before the slots close; also by failed producers
+  Op* next = nullptr;                      // link in the mailbox or queue it is in
   const KernelCode* code = nullptr;
   Mailbox* owner = nullptr;  // null: runs inline, in whoever settles its last producer
   Replica* stale = nullptr;  // replicas this op makes stale: freed when it settles
-  std::uint64_t id = 0;
-  std::uint16_t edge_count = 0;
-  std::uint16_t arg_count = 0;
-  std::uint16_t wait_count = 0;  // producers kept for device-side waits
-  Domain domain = Domain::Host;
-  std::atomic<bool> has_heir{false};  // a follower already prefers the same lane
-  std::uint32_t lane = 0;             // lane it was issued on
-  std::uint32_t ticket = 0;           // its place there, where lanes are told apart by events
+  std::uint32_t lane = 0;    // lane it was issued on
+  std::uint32_t ticket = 0;  // its place there, where lanes are told apart by events
 
-  Edge* edges() { return reinterpret_cast<Edge*>(this + 1); }
-  ArgSlot* args() { return reinterpret_cast<ArgSlot*>(edges() + edge_count); }
+  // … and one for those that come behind it. `Done` has the first slot; the others are for
+  // `Issued`, or for `Done` too in the domain in which nobody waits for `Issued`.
+  alignas(64) std::atomic<std::uint32_t> references{1};
+  Domain domain = Domain::Host;
+  std::atomic<bool> has_heir{false};     // a follower already prefers the same lane
+  std::atomic<bool> is_launched{false};  // marked as issued, where nobody can wait for that
+  std::array<std::atomic<std::uintptr_t>, kSlots> slots{};  // `Op*` and kOrderOnly
+  std::array<std::atomic<std::uintptr_t>, 2> more{};        // by stage; see followers.cpp
+  std::uint64_t id = 0;
+
+  ArgSlot* args() { return reinterpret_cast<ArgSlot*>(this + 1); }
   Op** waits() { return reinterpret_cast<Op**>(args() + arg_count); }
   void* scalars() { return waits() + wait_count; }
 
@@ -97,12 +103,28 @@ struct Op {
     return std::atomic_ref(alive).load(std::memory_order_acquire) == kAlive;
   }
 
-  static Edge* closed() { return reinterpret_cast<Edge*>(std::uintptr_t{1}); }
+  /// The slots of a stage: from the first to one behind the last.
+  [[nodiscard]] std::size_t first_slot(Stage stage) const { return stage == Stage::Done ? 0 : 1; }
+  [[nodiscard]] std::size_t end_slot(Stage stage) const {
+    return stage == Stage::Done && domain != Domain::Host ? 1 : kSlots;
+  }
+  static Op* follower(std::uintptr_t bits) { return reinterpret_cast<Op*>(bits & ~kOrderOnly); }
+
+  /// Fetches the followers known so far ahead of this op's end.
+  void prefetch_followers() const {
+    for (const auto& slot : slots) {
+      const std::uintptr_t bits = slot.load(std::memory_order_relaxed);
+      if (bits <= kClosed) return;
+      __builtin_prefetch(follower(bits), 1);
+    }
+  }
+
   [[nodiscard]] bool is_settled() const {
-    return done_list.load(std::memory_order_acquire) == closed();
+    return slots[0].load(std::memory_order_acquire) == kClosed;
   }
   [[nodiscard]] bool is_issued() const {
-    return issued_list.load(std::memory_order_acquire) == closed();
+    if (domain == Domain::Host) return is_launched.load(std::memory_order_acquire);
+    return slots[1].load(std::memory_order_acquire) == kClosed;
   }
   /// Only after `is_settled()`.
   [[nodiscard]] bool has_failed() const {
@@ -119,21 +141,26 @@ inline void acquire(Op* op) {
 void release(Op* op, std::uint32_t count = 1);
 
 /// A new pending op with room for its parts. The block has one reference, `pending` is 1.
-Op* make_op(const KernelCode* code, std::size_t edges, std::size_t args, std::size_t waits,
-            std::size_t scalar_bytes);
+Op* make_op(const KernelCode* code, std::size_t args, std::size_t waits, std::size_t scalar_bytes);
 
-/// Puts `edge` (of `successor`) into `list`. False if the list is closed: nothing to wait for.
-/// Any thread. With `order_only`, a failed producer does not fail the successor.
-inline bool add_edge(std::atomic<Edge*>& list, Edge* edge, Op* successor, bool order_only) {
-  edge->successor.store(reinterpret_cast<std::uintptr_t>(successor) | (order_only ? 1u : 0u),
-                        std::memory_order_relaxed);
-  Edge* head = list.load(std::memory_order_acquire);
-  do {
-    if (head == Op::closed()) return false;
-    edge->next.store(head, std::memory_order_relaxed);
-  } while (!list.compare_exchange_weak(head, edge, std::memory_order_acq_rel,
-                                       std::memory_order_acquire));
-  return true;
+/// `add_follower` where the slots are used up.
+bool add_to_more(Op* producer, Stage stage, std::uintptr_t bits);
+
+/// Makes `follower`, whose `pending` counts it, wait for `producer`. False if that is past: nothing
+/// to wait for. Any thread. With `order_only`, a failed producer does not fail the follower.
+inline bool add_follower(Op* producer, Stage stage, Op* follower, bool order_only) {
+  const std::uintptr_t bits =
+      reinterpret_cast<std::uintptr_t>(follower) | (order_only ? Op::kOrderOnly : 0);
+  const std::size_t end = producer->end_slot(stage);
+  for (std::size_t i = producer->first_slot(stage); i < end; ++i) {
+    auto& slot = producer->slots[i];
+    std::uintptr_t found = slot.load(std::memory_order_acquire);
+    if (found == 0 && slot.compare_exchange_strong(found, bits, std::memory_order_acq_rel,
+                                                   std::memory_order_acquire))
+      return true;
+    if (found == Op::kClosed) return false;
+  }
+  return add_to_more(producer, stage, bits);
 }
 
 /// `op` is built: diagnosis may look at it.
@@ -160,11 +187,11 @@ ReadySink& send_submitted();
 /// a producer failed). Any thread.
 void satisfy(Op* op, ReadySink& sink);
 
-/// Connects `op`, just made and published, with one edge per producer, to ops it must run behind
-/// whatever becomes of them, and gives up its own count.
+/// Connects `op`, just made and published, to ops it must run behind whatever becomes of them, and
+/// gives up its own count.
 void wait_for_all(Op* op, std::span<Op* const> producers);
 
-/// Closes the issued list: `op` has its place on a lane, device-side followers may be launched.
+/// Lets go who waits for *issued*: `op` has its place on a lane, they may be launched.
 /// Called once, by the owner, before `settle`; an op that never was issued may skip it.
 void mark_issued(Op* op, ReadySink& sink);
 

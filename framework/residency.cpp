@@ -43,8 +43,8 @@ void prune_settled(SmallVector<Op*, 4>& readers) {
   readers.resize_down(kept);
 }
 
-// An op has room for 65,535 edges, and each write looks at every reader: one op that is done with
-// all of them takes the place of so many.
+// Each write looks at every reader: one op that is done with all of them takes the place of so
+// many.
 constexpr std::uint32_t kMostReaders = 256;
 
 void join_readers(SmallVector<Op*, 4>& readers) {
@@ -54,7 +54,7 @@ void join_readers(SmallVector<Op*, 4>& readers) {
     made->is_lazy = true;
     return made;
   }();
-  Op* join = make_op(&code, readers.size(), 0, 0, 0);
+  Op* join = make_op(&code, 0, 0, 0);
   acquire(join);
   publish(join);
   wait_for_all(join, {readers.begin(), readers.size()});
@@ -151,7 +151,6 @@ void connect(Op* op, const DependencySet& set) {
   op->pending.store(count + 1, std::memory_order_relaxed);
   publish(op);
   std::uint32_t waits = 0, closed = 0;
-  Edge* edge = op->edges();
   for (const Dependency& dependency : set.all()) {
     Op* producer = dependency.producer;
     const bool on_device =
@@ -160,8 +159,8 @@ void connect(Op* op, const DependencySet& set) {
       acquire(producer);
       op->waits()[waits++] = tag(producer, dependency.order_only);
     }
-    auto& list = on_device ? producer->issued_list : producer->done_list;
-    if (add_edge(list, edge++, op, dependency.order_only)) continue;
+    if (add_follower(producer, on_device ? Stage::Issued : Stage::Done, op, dependency.order_only))
+      continue;
     ++closed;
     if (dependency.order_only || !producer->is_settled()) continue;
     if (Failure* cause = producer->failure.load(std::memory_order_acquire)) {
@@ -182,8 +181,7 @@ Op* send_chunk(Fabric& fabric, TensorState& tensor, const Segment& segment, Repl
   const MemoryPool* program = fabric.program_memory.get();
   const bool is_staged = from->pool == program || to->pool == program;
   const Domain domain = is_staged ? Domain::Host : segment.domain;
-  Op* copy =
-      make_op(copy_code().get(), needs.size(), 2, count_waits(needs, domain), sizeof(CopyRange));
+  Op* copy = make_op(copy_code().get(), 2, count_waits(needs, domain), sizeof(CopyRange));
   copy->owner = segment.owner;
   copy->domain = domain;
   copy->args()[0] = ArgSlot(from, Access::In);
@@ -222,7 +220,7 @@ Op* join_copies(std::span<Op* const> copies) {
   }();
   DependencySet needs;
   for (Op* copy : copies) needs.add(copy, false);
-  Op* join = make_op(&code, needs.size(), 0, 0, 0);
+  Op* join = make_op(&code, 0, 0, 0);
   acquire(join);
   connect(join, needs);
   satisfy(join, send_to_owner());

@@ -45,7 +45,7 @@ const KernelCode& make_code(const char* name, void (*inline_run)(Op&)) {
 
 // Runs `code` on `what` once all of `users` have settled; at least one has not yet.
 void run_behind(std::span<Op* const> users, const KernelCode& code, void* what) {
-  Op* op = make_op(&code, users.size(), 0, 0, sizeof(void*));
+  Op* op = make_op(&code, 0, 0, sizeof(void*));
   *static_cast<void**>(op->scalars()) = what;
   publish(op);
   wait_for_all(op, users);

@@ -12,13 +12,64 @@
 
 namespace weft {
 
+namespace {
+
+// Records in the order in which they came. Keeps its memory when it is cleared.
+template <class T>
+class Log {
+ public:
+  void push(const T& record) {
+    if (at_ == end_) next_chunk();
+    // Memory that is not in the cache: fetched ahead, for soon an atomic write waits for all
+    // stores.
+    __builtin_prefetch(reinterpret_cast<const char*>(at_) + kAhead, 1);
+    *at_++ = record;
+  }
+  void clear() {
+    used_ = 0;
+    at_ = end_ = nullptr;
+  }
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (std::size_t c = 0; c < used_; ++c) {
+      const T* const end = c + 1 < used_ ? chunks_[c].get() + kChunk : at_;
+      for (const T* record = chunks_[c].get(); record != end; ++record) visit(*record);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kAhead = 512;  // bytes
+  static constexpr std::size_t kChunk = (64 << 10) / sizeof(T);
+  void next_chunk() {
+    if (used_ == chunks_.size()) chunks_.push_back(std::make_unique_for_overwrite<T[]>(kChunk));
+    at_ = chunks_[used_++].get();
+    end_ = at_ + kChunk;
+  }
+  std::vector<std::unique_ptr<T[]>> chunks_;
+  std::size_t used_ = 0;
+  T* at_ = nullptr;
+  T* end_ = nullptr;
+};
+
+constexpr std::uint64_t kIdsAtOnce = 1024;  // a thread takes so many numbers for its ops
+
+// A submission, and how many of the thread's causes are its own.
+struct Sent {
+  std::uint64_t op;
+  const KernelCode* code;
+  std::uint64_t at_ticks;
+  std::uint64_t causes;
+};
+
+}  // namespace
+
 struct Tracer::Record {
   std::uint64_t op = 0;
   const KernelCode* code = nullptr;
-  std::int64_t start_ns = 0, end_ns = 0;
+  std::uint64_t start = 0, end = 0;  // nanoseconds, or ticks
   std::uint64_t bytes = 0;
   std::uint32_t track = 0;
-  bool is_span = false;  // else a submission
+  bool in_ticks = false;
   bool failed = false;
 };
 
@@ -28,10 +79,13 @@ struct Tracer::Part {
 
 struct Tracer::Buffer {
   std::uint32_t submitter_track = 0;
-  std::deque<Record> records;
-  std::deque<TraceData::Cause> causes;
-  std::deque<Part> parts;
+  std::uint64_t next_id = 0, ids_left = 0;
+  std::size_t count = 0;  // of submissions and spans
   std::uint64_t dropped = 0;
+  Log<Sent> sent;
+  Log<std::uint64_t> causes;  // twice the producer's number, one more for an edge that only orders
+  Log<Record> spans;
+  Log<Part> parts;
 };
 
 namespace {
@@ -64,33 +118,54 @@ Tracer::Buffer& Tracer::buffer() {
 
 void Tracer::submitted(Fabric& fabric, Op& op, const DependencySet& needs) {
   if (!is_recording()) return;
-  op.id = fabric.next_op.fetch_add(1, std::memory_order_relaxed);
   Buffer& mine = buffer();
-  if (mine.records.size() >= limit_) {
+  if (mine.ids_left == 0) {
+    mine.next_id = fabric.next_op.fetch_add(kIdsAtOnce, std::memory_order_relaxed);
+    mine.ids_left = kIdsAtOnce;
+  }
+  --mine.ids_left;
+  op.id = mine.next_id++;
+  if (mine.count >= limit_) {
     ++mine.dropped;
     return;
   }
-  mine.records.push_back({op.id, op.code, now(), 0, 0, mine.submitter_track, false, false});
-  for (const Dependency& need : needs.all())
-    if (need.producer->id) mine.causes.push_back({op.id, need.producer->id, need.order_only});
+  ++mine.count;
+  std::uint64_t causes = 0;
+  for (const Dependency& need : needs.all()) {
+    if (!need.producer->id) continue;
+    mine.causes.push(2 * need.producer->id + (need.order_only ? 1 : 0));
+    ++causes;
+  }
+  mine.sent.push({op.id, op.code, ticks(), causes});
+}
+
+void Tracer::add_span(const Record& record) {
+  if (!is_recording()) return;
+  Buffer& mine = buffer();
+  if (mine.count >= limit_) {
+    ++mine.dropped;
+    return;
+  }
+  ++mine.count;
+  mine.spans.push(record);
 }
 
 void Tracer::ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::int64_t end_ns,
                  bool failed) {
-  if (!is_recording()) return;
-  Buffer& mine = buffer();
-  if (mine.records.size() >= limit_) {
-    ++mine.dropped;
-    return;
-  }
   const std::uint64_t bytes =
       op.code->is_copy ? static_cast<const CopyRange*>(const_cast<Op&>(op).scalars())->bytes : 0;
-  mine.records.push_back({op.id, op.code, start_ns, end_ns, bytes, track, true, failed});
+  add_span({op.id, op.code, static_cast<std::uint64_t>(start_ns),
+            static_cast<std::uint64_t>(end_ns), bytes, track, false, failed});
+}
+
+void Tracer::ran_ticks(std::uint32_t track, const Op& op, std::uint64_t start, std::uint64_t end,
+                       bool failed) {
+  add_span({op.id, op.code, start, end, 0, track, true, failed});
 }
 
 void Tracer::made_part(const Op& whole, const Op& part) {
   if (!is_recording()) return;
-  buffer().parts.push_back({whole.id, part.id});
+  buffer().parts.push({whole.id, part.id});
 }
 
 // Parts take the place of their wholes among the causes.
@@ -117,22 +192,37 @@ TraceData Tracer::collect() const {
   std::lock_guard lock(mutex_);
   TraceData data;
   std::vector<Part> parts;
+  // Over the whole recording, so that the two clocks do not drift apart.
+  const std::uint64_t elapsed = ticks() - start_ticks_;
+  const double ns_per_tick =
+      elapsed ? static_cast<double>(now()) / static_cast<double>(elapsed) : 0;
+  const auto ns_of = [&](std::uint64_t at) {
+    return static_cast<std::int64_t>(
+        ns_per_tick * static_cast<double>(static_cast<std::int64_t>(at - start_ticks_)));
+  };
   data.tracks = tracks_;
   for (const auto& buffer : buffers_) {
     data.dropped += buffer->dropped;
-    for (const Record& record : buffer->records) {
-      if (!record.is_span) {
-        data.submissions.push_back({record.op, record.track, record.start_ns, record.code->name});
-        continue;
-      }
-      const SpanKind kind = record.code->is_copy         ? SpanKind::Copy
-                            : record.code->is_collective ? SpanKind::Collective
-                                                         : SpanKind::Kernel;
-      data.spans.push_back({record.op, record.track, kind, record.failed, record.code->name,
-                            record.start_ns, record.end_ns, record.bytes});
-    }
-    data.causes.insert(data.causes.end(), buffer->causes.begin(), buffer->causes.end());
-    parts.insert(parts.end(), buffer->parts.begin(), buffer->parts.end());
+    std::vector<std::uint64_t> causes;
+    buffer->causes.for_each([&](std::uint64_t cause) { causes.push_back(cause); });
+    std::size_t next_cause = 0;
+    buffer->sent.for_each([&](const Sent& sent) {
+      data.submissions.push_back(
+          {sent.op, buffer->submitter_track, ns_of(sent.at_ticks), sent.code->name});
+      for (std::uint64_t i = 0; i < sent.causes; ++i, ++next_cause)
+        data.causes.push_back({sent.op, causes[next_cause] / 2, causes[next_cause] % 2 == 1});
+    });
+    buffer->spans.for_each([&](const Record& span) {
+      const SpanKind kind = span.code->is_copy         ? SpanKind::Copy
+                            : span.code->is_collective ? SpanKind::Collective
+                                                       : SpanKind::Kernel;
+      const auto ns = [&](std::uint64_t at) {
+        return span.in_ticks ? ns_of(at) : static_cast<std::int64_t>(at);
+      };
+      data.spans.push_back({span.op, span.track, kind, span.failed, span.code->name, ns(span.start),
+                            ns(span.end), span.bytes});
+    });
+    buffer->parts.for_each([&](const Part& part) { parts.push_back(part); });
   }
   resolve_parts(parts, data.causes);
   std::sort(data.spans.begin(), data.spans.end(),
@@ -143,10 +233,11 @@ TraceData Tracer::collect() const {
 void Tracer::clear() {
   std::lock_guard lock(mutex_);
   for (auto& buffer : buffers_) {
-    buffer->records.clear();
+    buffer->sent.clear();
     buffer->causes.clear();
+    buffer->spans.clear();
     buffer->parts.clear();
-    buffer->dropped = 0;
+    buffer->count = buffer->dropped = 0;
   }
 }
 

@@ -3,11 +3,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include "framework/tick_clock.hpp"
 
 namespace weft {
 
@@ -55,8 +56,8 @@ struct TraceData {
   std::uint64_t dropped = 0;  ///< records beyond the limit
 };
 
-/// Records what happens, a buffer per thread. Recording is two stores and a clock reading; nothing
-/// is formatted before `collect`.
+/// Records what happens, a buffer per thread. Recording is some stores and a reading of the
+/// processor's own clock; nothing is converted or formatted before `collect`.
 class Tracer {
  public:
   /// Keeps at most `limit` records per thread.
@@ -92,6 +93,9 @@ class Tracer {
   /// ran it, before the op settles.
   void ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::int64_t end_ns,
            bool failed = false);
+  /// The same with readings of `ticks()`, for short ops.
+  void ran_ticks(std::uint32_t track, const Op& op, std::uint64_t start, std::uint64_t end,
+                 bool failed = false);
 
   /// Notes that `whole`, which has no span of its own, is done when all its parts are. In the
   /// thread that makes the parts.
@@ -99,7 +103,7 @@ class Tracer {
 
   /// All records so far, spans by start time. While nothing is in flight.
   [[nodiscard]] TraceData collect() const;
-  /// Forgets all records; the clock goes on. While nothing is in flight.
+  /// Forgets all records but keeps their memory; the clock goes on. While nothing is in flight.
   void clear();
 
  private:
@@ -107,11 +111,13 @@ class Tracer {
   struct Buffer;
   struct Part;
   Buffer& buffer();
+  void add_span(const Record& record);
   static void resolve_parts(const std::vector<Part>& parts, std::vector<TraceData::Cause>& causes);
 
   const std::size_t limit_;
   std::atomic<bool> is_recording_{true};
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const std::uint64_t start_ticks_ = ticks();
   const std::uint64_t number_;
   mutable std::mutex mutex_;
   std::vector<TraceData::Track> tracks_;

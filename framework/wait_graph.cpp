@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "framework/followers.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/mailbox.hpp"
 #include "framework/op_pool.hpp"
@@ -46,14 +47,9 @@ std::string describe_waits(const Fabric& fabric, std::size_t limit) {
   });
   std::unordered_map<Op*, std::vector<Op*>> waits_for;
   for (Op* producer : pending)
-    for (auto* list : {&producer->done_list, &producer->issued_list})
-      for (Edge* edge = list->load(std::memory_order_acquire); edge && edge != Op::closed();
-           edge = edge->next.load(std::memory_order_relaxed)) {
-        auto* successor = reinterpret_cast<Op*>(edge->successor.load(std::memory_order_relaxed) &
-                                                ~std::uintptr_t{1});
-        if (!pending.contains(successor)) break;
-        waits_for[successor].push_back(producer);
-      }
+    visit_followers(producer, [&](Op* follower) {
+      if (pending.contains(follower)) waits_for[follower].push_back(producer);
+    });
   std::string text;
   std::size_t lines = 0;
   for (Op* op : pending) {

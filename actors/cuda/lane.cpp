@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "actors/cuda/check.hpp"
-#include "actors/tick_clock.hpp"
+#include "framework/tick_clock.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/tagged.hpp"
 #include "framework/trace.hpp"
@@ -20,18 +20,16 @@ constexpr double kLookAfterNs = 15'000;
 // Times are floats in milliseconds: the base is moved on before they lose half a microsecond.
 constexpr float kMoveBaseMs = 2000;
 
-// Those that look at a list of followers look at so many at most.
-constexpr int kLook = 4;
-
+// Whether one of the op's followers is wanted. Those beyond the slots in its block are not looked at
+// one by one: of so many one will be.
 template <class Wanted>
-bool has_follower(const std::atomic<Edge*>& list, const Wanted& is_wanted) {
-  Edge* edge = list.load(std::memory_order_acquire);
-  for (int i = 0; edge && edge != Op::closed() && i < kLook; ++i) {
-    const std::uintptr_t bits = edge->successor.load(std::memory_order_relaxed);
-    if (is_wanted(*reinterpret_cast<const Op*>(bits & ~std::uintptr_t{1}))) return true;
-    edge = edge->next.load(std::memory_order_relaxed);
+bool has_follower(Op& op, Stage stage, const Wanted& is_wanted) {
+  for (std::size_t i = op.first_slot(stage); i < op.end_slot(stage); ++i) {
+    const std::uintptr_t bits = op.slots[i].load(std::memory_order_acquire);
+    if (bits <= Op::kClosed) return false;
+    if (is_wanted(*Op::follower(bits))) return true;
   }
-  return edge && edge != Op::closed();  // many followers: one of them will
+  return op.more[static_cast<std::size_t>(stage)].load(std::memory_order_acquire) > Op::kClosed;
 }
 
 const char* text_of(cudaError_t status) {
@@ -227,11 +225,11 @@ void Lane::enqueue(Op& op, std::uint64_t ticket, bool is_part) {
 
 // A follower of the same owner will mostly go on this lane, where it needs no mark.
 bool Lane::device_waits(Op& op) const {
-  return has_follower(op.issued_list, [&](const Op& f) { return f.owner != op.owner; });
+  return has_follower(op, Stage::Issued, [&](const Op& f) { return f.owner != op.owner; });
 }
 
 bool Lane::host_waits(Op& op) {
-  return has_follower(op.done_list, [](const Op& f) { return !f.code->is_lazy; });
+  return has_follower(op, Stage::Done, [](const Op& f) { return !f.code->is_lazy; });
 }
 
 bool Lane::progress(ReadySink& sink, bool quiet) {

@@ -77,7 +77,7 @@ TEST_CASE("when_all waits for all and fails with the first that fails", "[framew
   leaks.check();
 }
 
-TEST_CASE("when_all takes more futures than an op has edges", "[framework][future]") {
+TEST_CASE("when_all takes very many futures", "[framework][future]") {
   const Leaks leaks;
   {
     std::vector<Promise> promises;

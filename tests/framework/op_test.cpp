@@ -1,5 +1,8 @@
 #include "framework/op.hpp"
 
+#include <algorithm>
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "framework/kernel_code.hpp"
@@ -33,12 +36,12 @@ const KernelCode& plain() {
 }
 
 // An op with one reference more than its runner's, which the test holds.
-Op* op_with(std::size_t edges, Mailbox* owner, Domain domain = Domain::Host,
+Op* op_with(std::size_t producers, Mailbox* owner, Domain domain = Domain::Host,
             std::size_t waits = 0) {
-  Op* op = make_op(&plain(), edges, 0, waits, 0);
+  Op* op = make_op(&plain(), 0, waits, 0);
   op->owner = owner;
   op->domain = domain;
-  op->pending.store(static_cast<std::uint32_t>(edges) + 1);
+  op->pending.store(static_cast<std::uint32_t>(producers) + 1);
   acquire(op);
   publish(op);
   return op;
@@ -57,7 +60,7 @@ TEST_CASE("an op waits until its dependency settles", "[framework][op]") {
     Kept kept;
     Op* a = op_with(0, &owner);
     Op* b = op_with(1, &owner);
-    REQUIRE(add_edge(a->done_list, b->edges(), b, false));
+    REQUIRE(add_follower(a, Stage::Done, b, false));
     satisfy(b, kept);
     CHECK(kept.ops.empty());
     satisfy(a, kept);
@@ -67,7 +70,7 @@ TEST_CASE("an op waits until its dependency settles", "[framework][op]") {
     CHECK(a->is_settled());
     CHECK_FALSE(a->has_failed());
     REQUIRE(kept.ops == std::vector<Op*>{a, b});
-    CHECK_FALSE(add_edge(a->done_list, b->edges(), b, false));  // nothing to wait for any more
+    CHECK_FALSE(add_follower(a, Stage::Done, b, false));  // nothing to wait for any more
     settle(b, nullptr, kept);
     release(a);
     release(b);
@@ -82,7 +85,7 @@ TEST_CASE("followers become ready in the order in which they were submitted", "[
   std::vector<Op*> followers;
   for (int i = 0; i < 10; ++i) {
     followers.push_back(op_with(1, &owner));
-    REQUIRE(add_edge(a->done_list, followers.back()->edges(), followers.back(), false));
+    REQUIRE(add_follower(a, Stage::Done, followers.back(), false));
     satisfy(followers.back(), kept);
   }
   satisfy(a, kept);
@@ -93,14 +96,87 @@ TEST_CASE("followers become ready in the order in which they were submitted", "[
   release(a);
 }
 
+TEST_CASE(
+    "followers that come while their producer ends become ready once or are told that it is past",
+    "[framework][op]") {
+  constexpr int kThreads = 3, kEach = 20, kRounds = 200;
+  const test::Leaks leaks;
+  for (int round = 0; round < kRounds; ++round) {
+    Owner owner;
+    Kept kept;
+    Op* a = op_with(0, &owner);
+    satisfy(a, kept);
+    kept.ops.clear();
+    std::vector<std::vector<Op*>> waiting(kThreads), late(kThreads);
+    std::atomic<int> begun{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t)
+      threads.emplace_back([&, t] {
+        std::vector<Op*> mine;
+        // The one pending count of each is the producer's.
+        for (int i = 0; i < kEach; ++i) mine.push_back(op_with(0, &owner));
+        for (Op* op : mine) {
+          (add_follower(a, Stage::Done, op, false) ? waiting : late)[t].push_back(op);
+          begun.fetch_add(1);
+        }
+      });
+    while (begun.load() < round % (kThreads * kEach)) std::this_thread::yield();
+    settle(a, nullptr, kept);
+    for (std::thread& thread : threads) thread.join();
+    std::size_t all = 0;
+    for (int t = 0; t < kThreads; ++t) {
+      all += waiting[t].size();
+      // Those of one thread in its order.
+      auto at = kept.ops.begin();
+      for (Op* op : waiting[t]) {
+        at = std::find(at, kept.ops.end(), op);
+        REQUIRE(at != kept.ops.end());
+      }
+      for (Op* op : late[t]) satisfy(op, kept);
+    }
+    REQUIRE(kept.ops.size() == std::size_t{kThreads * kEach});
+    REQUIRE(all <= kept.ops.size());
+    for (Op* op : kept.ops) settle(op, nullptr, send_to_owner()), release(op);
+    release(a);
+  }
+  leaks.check();
+}
+
+TEST_CASE("an op on a device has followers of both stages beyond its slots", "[framework][op]") {
+  const test::Leaks leaks;
+  {
+    Owner owner;
+    Kept kept;
+    Op* a = op_with(0, &owner, Domain::Emulated);
+    satisfy(a, kept);
+    kept.ops.clear();
+    std::vector<Op*> on_device, on_host;
+    for (int i = 0; i < 15; ++i) {
+      on_device.push_back(op_with(0, &owner, Domain::Emulated));
+      REQUIRE(add_follower(a, Stage::Issued, on_device.back(), false));
+      on_host.push_back(op_with(0, &owner));
+      REQUIRE(add_follower(a, Stage::Done, on_host.back(), false));
+    }
+    mark_issued(a, kept);
+    CHECK(kept.ops == on_device);
+    kept.ops.clear();
+    settle(a, nullptr, kept);
+    CHECK(kept.ops == on_host);
+    for (Op* op : on_device) settle(op, nullptr, kept), release(op);
+    for (Op* op : on_host) settle(op, nullptr, kept), release(op);
+    release(a);
+  }
+  leaks.check();
+}
+
 TEST_CASE("a device-side follower starts when its producer is issued", "[framework][op]") {
   Owner owner;
   Kept kept;
   Op* a = op_with(0, &owner, Domain::Emulated);
   Op* on_device = op_with(1, &owner, Domain::Emulated);
   Op* on_host = op_with(1, &owner);
-  REQUIRE(add_edge(a->issued_list, on_device->edges(), on_device, false));
-  REQUIRE(add_edge(a->done_list, on_host->edges(), on_host, false));
+  REQUIRE(add_follower(a, Stage::Issued, on_device, false));
+  REQUIRE(add_follower(a, Stage::Done, on_host, false));
   for (Op* op : {on_device, on_host, a}) satisfy(op, kept);
   kept.ops.clear();
   mark_issued(a, kept);
@@ -119,7 +195,7 @@ TEST_CASE("an op that settles without having been issued lets device-side follow
   Kept kept;
   Op* a = op_with(0, &owner, Domain::Emulated);
   Op* b = op_with(1, &owner, Domain::Emulated);
-  REQUIRE(add_edge(a->issued_list, b->edges(), b, false));
+  REQUIRE(add_follower(a, Stage::Issued, b, false));
   satisfy(b, kept);
   satisfy(a, kept);
   settle(a, some_failure(), kept);
@@ -141,9 +217,9 @@ TEST_CASE("a failure reaches every dependent with its cause, an ordering edge st
     Op* needs = op_with(1, &owner);
     Op* follows = op_with(1, &owner);
     Op* last = op_with(1, &owner);
-    REQUIRE(add_edge(a->done_list, needs->edges(), needs, false));
-    REQUIRE(add_edge(a->done_list, follows->edges(), follows, true));
-    REQUIRE(add_edge(needs->done_list, last->edges(), last, false));
+    REQUIRE(add_follower(a, Stage::Done, needs, false));
+    REQUIRE(add_follower(a, Stage::Done, follows, true));
+    REQUIRE(add_follower(needs, Stage::Done, last, false));
     for (Op* op : {needs, follows, last, a}) satisfy(op, kept);
     kept.ops.clear();
     settle(a, some_failure(), kept);
@@ -167,8 +243,8 @@ TEST_CASE("of two failed producers one is the cause", "[framework][op]") {
     Op* a = op_with(0, &owner);
     Op* b = op_with(0, &owner);
     Op* c = op_with(2, &owner);
-    REQUIRE(add_edge(a->done_list, c->edges(), c, false));
-    REQUIRE(add_edge(b->done_list, c->edges() + 1, c, false));
+    REQUIRE(add_follower(a, Stage::Done, c, false));
+    REQUIRE(add_follower(b, Stage::Done, c, false));
     for (Op* op : {c, a, b}) satisfy(op, kept);
     settle(a, some_failure("one"), kept);
     CHECK_FALSE(c->is_settled());
@@ -192,8 +268,8 @@ TEST_CASE("an op that fails before launch settles behind what is issued and not 
   acquire(reader);
   write->waits()[0] = tag(input, false);
   write->waits()[1] = tag(reader, true);
-  REQUIRE(add_edge(input->issued_list, write->edges(), write, false));
-  REQUIRE(add_edge(reader->issued_list, write->edges() + 1, write, true));
+  REQUIRE(add_follower(input, Stage::Issued, write, false));
+  REQUIRE(add_follower(reader, Stage::Issued, write, true));
   for (Op* op : {write, input, reader}) satisfy(op, kept);
   mark_issued(reader, kept);
   settle(input, some_failure(), kept);
@@ -222,10 +298,10 @@ TEST_CASE("inline ops run in the thread that settles their last producer", "[fra
     // A chain as long as a program: worked off in a loop, not by recursion.
     Op* last = a;
     for (int i = 0; i < 200'000; ++i) {
-      Op* next = make_op(&code, 1, 0, 0, 0);
+      Op* next = make_op(&code, 0, 0, 0);
       acquire(next);
       next->pending.store(2);
-      REQUIRE(add_edge(last->done_list, next->edges(), next, false));
+      REQUIRE(add_follower(last, Stage::Done, next, false));
       satisfy(next, kept);
       if (last != a) release(last);
       last = next;
@@ -248,7 +324,7 @@ TEST_CASE("waiting for all of some ops, settled ones among them", "[framework][o
   satisfy(done, kept);
   satisfy(failing, kept);
   settle(done, nullptr, kept);
-  Op* behind = make_op(&plain(), 2, 0, 0, 0);
+  Op* behind = make_op(&plain(), 0, 0, 0);
   acquire(behind);
   publish(behind);
   Op* const producers[] = {done, failing};

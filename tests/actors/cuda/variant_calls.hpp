@@ -57,7 +57,7 @@ class TwinTensor {
 class LooseOp {
  public:
   LooseOp(const KernelCode& code, const std::vector<ArgSlot>& arguments, std::size_t scalar_bytes)
-      : op_(make_op(&code, 0, arguments.size(), 0, scalar_bytes)) {
+      : op_(make_op(&code, arguments.size(), 0, scalar_bytes)) {
     for (std::size_t i = 0; i < arguments.size(); ++i) op_->args()[i] = arguments[i];
   }
   ~LooseOp() { release(op_); }
