@@ -114,7 +114,6 @@ part_bench() {
   [[ $gpus != cuda ]] ||
     figure overlap_tf32_pinned_relay 30 "${overlap[@]}" --precision tf32 --only copy
   figure collectives 60 bench collectives --max $most --repeats 3 --algorithm auto
-  figure links 60 bench links --max $most
   local config hidden batch devices count
   for config in $configs; do
     hidden=${config%:*} batch=${config#*:}
@@ -126,6 +125,7 @@ part_bench() {
       figure "mlp_h${hidden}_b${batch}_$((count + 1))gpu_fed" 30 "${mlp[@]}" --input streamed
     done
   done
+  figure links 60 bench links --max $most
   ((${#failed[@]} == 0)) || { echo "failed: ${failed[*]}"; return 1; }
 }
 
