@@ -39,7 +39,6 @@ class CollectiveActor final : public Body, public ReadySink {
   [[nodiscard]] bool must_look_again() const override {
     return devices_ && devices_->needs_progress();
   }
-  void idle_changes(bool idle) override { is_idle_ = idle; }
   void ready(Op* op) override;
 
   ActorMailbox& mailbox() { return mailbox_; }
@@ -52,7 +51,6 @@ class CollectiveActor final : public Body, public ReadySink {
   DeviceCollectives* const devices_;
   ActorMailbox mailbox_;
   ReadyList local_;
-  bool is_idle_ = false;  // for some microseconds nothing has come
 };
 
 }  // namespace weft

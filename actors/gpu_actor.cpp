@@ -27,7 +27,7 @@ bool GpuActor::run_some() {
     launch(*local_.pop_front());
     ++launched;
   }
-  return engine_.progress(*this, is_idle_ && local_.empty()) || launched > 0;
+  return engine_.progress(*this, local_.empty()) || launched > 0;
 }
 
 void GpuActor::launch(Op& op) {

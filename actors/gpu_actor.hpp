@@ -22,7 +22,6 @@ class GpuActor final : public Body, public ReadySink {
   [[nodiscard]] bool must_look_again() const override {
     return !local_.empty() || engine_.needs_progress();
   }
-  void idle_changes(bool idle) override { is_idle_ = idle; }
   void ready(Op* op) override;
 
   ActorMailbox& mailbox() { return mailbox_; }
@@ -36,7 +35,6 @@ class GpuActor final : public Body, public ReadySink {
   ActorMailbox mailbox_;
   ReadyList local_;
   std::uint32_t next_lane_ = 0;
-  bool is_idle_ = false;  // for some microseconds nothing has come
 };
 
 }  // namespace weft

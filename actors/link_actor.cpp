@@ -125,7 +125,7 @@ bool LinkActor::run_direction(LinkDirection& direction) {
   }
   if (!direction.relievers.empty()) offer(direction);
   if (!direction.reliefs.empty() && direction.waiting.empty()) did = relieve(direction) || did;
-  return direction.lane->progress(*this, is_idle_) || did;
+  return direction.lane->progress(*this, direction.waiting.empty()) || did;
 }
 
 bool LinkActor::relieve(LinkDirection& direction) {

@@ -52,7 +52,6 @@ class LinkActor final : public Body, public ReadySink {
   bool run_some() override;
   bool prepare_to_park() override;
   [[nodiscard]] bool must_look_again() const override;
-  void idle_changes(bool idle) override { is_idle_ = idle; }
   void ready(Op* op) override;
 
   /// 0: from the link's `a` to its `b`.
@@ -64,7 +63,6 @@ class LinkActor final : public Body, public ReadySink {
   void launch(Op& op, LinkDirection& direction);
 
   std::array<std::unique_ptr<LinkDirection>, 2> directions_;
-  bool is_idle_ = false;  // for some microseconds nothing has come
 };
 
 }  // namespace weft
