@@ -17,6 +17,7 @@ namespace {
 constexpr double kLongNs = 20'000;
 // Shorter ops are not worth a write to their kernel's shared statistics.
 constexpr double kWorthNoting = 2'000;
+constexpr std::uint32_t kTimeEvery = 8;
 constexpr std::size_t kLookEvery = 4;  // own ops between two looks for what others made ready
 constexpr std::uint32_t kWorthSharing = 8'000;  // ns: an op that pays for its way to another core
 constexpr std::uint32_t kWorthFetching = 250;   // ns: an op that hides a cache miss
@@ -135,6 +136,12 @@ void SocketLane::set_gathering(bool gathering) {
     gathering_.store(gathering, std::memory_order_relaxed);
 }
 
+// Of a kernel that is known to be short, one op in so many.
+bool SocketLane::is_worth_timing(const KernelCode& code) {
+  const std::uint32_t typical = code.typical_ns.load(std::memory_order_relaxed);
+  return typical == 0 || typical >= kWorthNoting || ++untimed_ % kTimeEvery == 0;
+}
+
 void SocketLane::execute(Op* op) {
   const KernelCode& code = *op->code;
   // Not during a short op: its followers may be just being submitted by another core.
@@ -142,7 +149,9 @@ void SocketLane::execute(Op* op) {
   if (team_.lanes_.size() > 1) offer_rest(*op);
   Failure* failure = allocate_outputs(*op, team_.place_);
   running_ = op;
-  const std::uint64_t start = ticks();
+  Tracer* const tracer = team_.fabric_.tracer;
+  const bool is_timed = tracer || is_worth_timing(code);
+  const std::uint64_t start = is_timed ? ticks() : 0;
   if (!failure) {
     try {
       code.cpu(*this, *op);
@@ -150,14 +159,13 @@ void SocketLane::execute(Op* op) {
       failure = failure_of_current_exception(*op, team_.place_.name);
     }
   }
-  const std::uint64_t end = ticks();
-  note_duration(code, static_cast<double>(end - start) * ns_per_tick());
+  const std::uint64_t end = is_timed ? ticks() : 0;
+  if (is_timed) note_duration(code, static_cast<double>(end - start) * ns_per_tick());
   mailbox_.set_occupied(false);
   take_back();
   if (op->owner != &mailbox_ && code.typical_ns.load(std::memory_order_relaxed) > kWorthSharing)
     adopt_home(*op);
-  if (Tracer* tracer = team_.fabric_.tracer)
-    tracer->ran_ticks(track_, *op, start, end, failure != nullptr);
+  if (tracer) tracer->ran_ticks(track_, *op, start, end, failure != nullptr);
   settle(op, failure, *this);
 }
 

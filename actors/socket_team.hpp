@@ -54,6 +54,7 @@ class SocketLane final : public Body, public Cpu, public ReadySink {
   void share(std::size_t n, std::size_t grain, Range range) override;
   static void work_on(Shared& shared);
   void execute(Op* op);
+  bool is_worth_timing(const KernelCode& code);
   void offer_rest(const Op& op);
   void take_back();
   void adopt_home(Op& op) const;
@@ -71,7 +72,7 @@ class SocketLane final : public Body, public Cpu, public ReadySink {
   const std::uint64_t first_gather_ticks_, most_gather_ticks_, peek_ticks_;
   std::uint64_t last_look_ = 0, last_take_ = 0, gather_ticks_ = 0;
   std::int64_t submitted_seen_ = 0, submitted_taken_ = 0;  // at the last look, the last take
-  std::uint32_t track_ = 0;
+  std::uint32_t track_ = 0, untimed_ = 0;
   const Op* running_ = nullptr;
   // … as a chain, oldest first; null: taken, or none. Neighbours look at it: a cache line of its
   // own.

@@ -25,7 +25,10 @@ Op* make_op(const KernelCode* code, std::size_t args, std::size_t waits, std::si
 }
 
 void release(Op* op, std::uint32_t count) {
-  if (op->references.fetch_sub(count, std::memory_order_acq_rel) != count) return;
+  // Who holds all that are left needs no atomic write.
+  if (op->references.load(std::memory_order_acquire) != count &&
+      op->references.fetch_sub(count, std::memory_order_acq_rel) != count)
+    return;
   if (Failure* failure = op->failure.load(std::memory_order_relaxed)) failure->release();
   std::atomic_ref(op->alive).store(0, std::memory_order_relaxed);
   op_pool::free(op, op->size_class);
@@ -104,11 +107,17 @@ void give(Op* op, ReadySink& sink) {
     inline_queue.push(op);
 }
 
+// Gives up one of its pending counts; true if that was the last, which takes no atomic write.
+bool count_down(Op* op) {
+  return op->pending.load(std::memory_order_acquire) == 1 ||
+         op->pending.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
 // `bits` is a follower as slots hold it; it may go as soon as it is ready.
 void let_go(std::uintptr_t bits, Failure* failure, ReadySink& sink) {
   Op* follower = Op::follower(bits);
   if (failure && !(bits & Op::kOrderOnly)) fail_from(follower, failure);
-  if (follower->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) give(follower, sink);
+  if (count_down(follower)) give(follower, sink);
 }
 
 // In the order in which they were added, so that followers start in submission order.
@@ -159,7 +168,7 @@ ReadySink& send_to_owner() {
 }
 
 void satisfy(Op* op, ReadySink& sink) {
-  if (op->pending.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (!count_down(op)) return;
   give(op, sink);
   drain_inline(sink);
 }

@@ -39,15 +39,16 @@ struct Partial {
 struct TensorState {
   SpinLock lock;
   std::atomic<std::uint32_t> handles{1};
-  Fabric* fabric = nullptr;  // counted: lives as long as its tensors
-  Shape shape;
-  std::uint32_t element_bytes = 0;
-  std::uint32_t element_type = 0;                 // index of the type, for checks
   std::atomic<std::uint32_t> home_lane{kNoLane};  // lane of its socket that its ops prefer
   Op* writer = nullptr;                           // last write; counted; kept when failed
-  SmallVector<Op*, 4> readers;                    // reads and copies since that write; counted
   SmallVector<Replica*, 2> replicas;              // valid ones
   std::vector<Partial>* partials = nullptr;
+  SmallVector<Op*, 4> readers;  // reads and copies since that write; counted
+  Fabric* fabric = nullptr;     // counted: lives as long as its tensors
+  // What ops read while they run, apart from what submissions write.
+  alignas(64) Shape shape;
+  std::uint32_t element_bytes = 0;
+  std::uint32_t element_type = 0;  // index of the type, for checks
   void (*sum_partial)(void* into, const void* from, std::size_t count) = nullptr;
 
   static constexpr std::uint32_t kNoLane = 0xffffffffu;

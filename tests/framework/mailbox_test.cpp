@@ -178,3 +178,18 @@ TEST_CASE("op blocks are counted over threads and recycled", "[framework][op_poo
   CHECK(first == again);
   op_pool::free(again, size_class);
 }
+
+TEST_CASE("a window that was full says how much room it has again", "[framework][mailbox]") {
+  Admission admission(8);
+  for (int i = 0; i < 8; ++i) {
+    REQUIRE(admission.has_room());
+    admission.take_in();
+  }
+  CHECK_FALSE(admission.has_room());
+  admission.let_out();
+  CHECK(admission.has_room());
+  CHECK_FALSE(admission.has_room(1));
+  admission.let_out();
+  CHECK(admission.has_room(1));
+  CHECK(admission.in_flight() == 6);
+}

@@ -59,6 +59,64 @@ TEST_CASE("a trace says who submitted what, what it waits for and where it ran",
   machine.fabric->tracer = nullptr;
 }
 
+TEST_CASE("spans by the processor's clock lie on the recording's axis", "[framework][trace]") {
+  Tracer tracer;
+  const auto track = tracer.add_track("socket0", "core 0", TrackKind::Socket);
+  DrainedFabric machine(0);
+  machine.fabric->tracer = &tracer;
+  auto x = machine.device(0).tensor<int>({1});
+  machine.device(0).submit(kWrite, out(x));
+  Op* op = machine.take_one(machine.mailbox(0));
+  REQUIRE(op);
+  const std::int64_t before = tracer.now();
+  const std::uint64_t start = ticks();
+  while (tracer.now() - before < 2'000'000) {
+  }
+  tracer.ran_ticks(track, *op, start, ticks(), true);
+  const std::int64_t after = tracer.now();
+  machine.run(op);
+  const TraceData data = tracer.collect();
+  REQUIRE(data.spans.size() == 1);
+  CHECK(data.spans[0].failed);
+  CHECK(data.spans[0].track == track);
+  constexpr std::int64_t kSlack = 50'000;  // the thread may be interrupted between two clocks
+  CHECK(data.spans[0].start_ns >= before - kSlack);
+  CHECK(data.spans[0].end_ns <= after + kSlack);
+  CHECK(data.spans[0].end_ns - data.spans[0].start_ns >= 2'000'000 - kSlack);
+  REQUIRE(data.submissions.size() == 1);
+  CHECK(data.submissions[0].at_ns <= before + kSlack);
+  machine.fabric->tracer = nullptr;
+}
+
+TEST_CASE("a trace that is cleared begins anew and keeps records by the thousands in order",
+          "[framework][trace]") {
+  Tracer tracer;
+  const auto track = tracer.add_track("socket0", "core 0", TrackKind::Socket);
+  DrainedFabric machine(0);
+  machine.fabric->tracer = &tracer;
+  auto x = machine.device(0).tensor<int>({1});
+  for (int round = 0; round < 2; ++round) {
+    tracer.clear();
+    std::vector<std::uint64_t> ids;
+    for (int i = 0; i < 5000; ++i) {
+      machine.device(0).submit(kWrite, out(x));
+      Op* op = machine.take_one(machine.mailbox(0));
+      REQUIRE(op);
+      ids.push_back(op->id);
+      tracer.ran(track, *op, 10 * i, 10 * i + 5);
+      machine.run(op);
+    }
+    const TraceData data = tracer.collect();
+    REQUIRE(data.spans.size() == ids.size());
+    REQUIRE(data.submissions.size() == ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      REQUIRE(data.spans[i].op == ids[i]);
+      REQUIRE(data.submissions[i].op == ids[i]);
+    }
+  }
+  machine.fabric->tracer = nullptr;
+}
+
 TEST_CASE("a trace keeps to its limit and counts what it drops", "[framework][trace]") {
   Tracer tracer(3);
   DrainedFabric machine(0);
