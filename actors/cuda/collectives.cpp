@@ -143,7 +143,8 @@ void GpuCollectives::issue(Op& whole, const std::vector<Place*>& members,
   std::uint32_t mask = 0;
   for (std::size_t gpu : gpus) {
     Lane& lane = *lanes_[gpu];
-    lane.device().make_current();
+    // Only what is timed makes events of its own; to wait and to mark needs no current device.
+    if (setup_.tracer) lane.device().make_current();
     Failure* cause = lane.begin(whole);
     if (failure && cause) cause->release();
     if (!failure) failure = cause;
@@ -171,7 +172,7 @@ void GpuCollectives::issue(Op& whole, const std::vector<Place*>& members,
   whole.ticket = static_cast<std::uint32_t>(ticket);
   in_flight_.push_back({&whole, &group, static_cast<std::uint32_t>(gpus.size())});
   for (std::size_t gpu : gpus) {
-    lanes_[gpu]->device().make_current();
+    if (setup_.tracer) lanes_[gpu]->device().make_current();
     lanes_[gpu]->enqueued_part(whole, ticket, expected_ns);
   }
 }
