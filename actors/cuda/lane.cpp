@@ -4,9 +4,9 @@
 #include <mutex>
 
 #include "actors/cuda/check.hpp"
-#include "framework/tick_clock.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/tagged.hpp"
+#include "framework/tick_clock.hpp"
 #include "framework/trace.hpp"
 
 namespace weft::cuda {
@@ -20,8 +20,8 @@ constexpr double kLookAfterNs = 15'000;
 // Times are floats in milliseconds: the base is moved on before they lose half a microsecond.
 constexpr float kMoveBaseMs = 2000;
 
-// Whether one of the op's followers is wanted. Those beyond the slots in its block are not looked at
-// one by one: of so many one will be.
+// Whether one of the op's followers is wanted. Those beyond the slots in its block are not looked
+// at one by one: of so many one will be.
 template <class Wanted>
 bool has_follower(Op& op, Stage stage, const Wanted& is_wanted) {
   for (std::size_t i = op.first_slot(stage); i < op.end_slot(stage); ++i) {

@@ -80,9 +80,8 @@ nlohmann::ordered_json entry_of(const CollectiveRow& row, std::size_t members) {
   return entry;
 }
 
-std::vector<CollectiveCase> cases_of(const CollectiveOptions& options,
-                                     const Collective& collective, CollectiveKind kind,
-                                     std::size_t members, std::size_t most) {
+std::vector<CollectiveCase> cases_of(const CollectiveOptions& options, const Collective& collective,
+                                     CollectiveKind kind, std::size_t members, std::size_t most) {
   std::vector<CollectiveCase> cases;
   std::size_t before = 0;
   for (std::size_t size : sizes(options.least, most, 4)) {

@@ -16,9 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How far submission, and with it the loading of minibatches, runs ahead of the devices: a step that
-// is fed takes some hundred microseconds from its submission to its end where a core has to be woken
-// to gather it, and 30 of a GPU.
+// How far submission, and with it the loading of minibatches, runs ahead of the devices: a step
+// that is fed takes some hundred microseconds from its submission to its end where a core has to be
+// woken to gather it, and 30 of a GPU.
 constexpr std::size_t kStepsAhead = 24;
 constexpr auto kLookEvery = std::chrono::milliseconds(250);  // at the loss so far
 
