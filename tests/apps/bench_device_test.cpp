@@ -13,6 +13,7 @@
 
 #include "apps/bench/collectives.hpp"
 #include "apps/bench/links.hpp"
+#include "apps/weft_command.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -20,33 +21,12 @@ namespace {
 using nlohmann::json;
 using namespace weft;
 
-struct Answer {
-  int exit_code;
-  std::string text;  // standard output and error
-};
-
-Answer weft_bench(const std::string& arguments) {
-  const std::string line = std::string(WEFT_COMMAND) + " bench " + arguments + " 2>&1";
-  FILE* pipe = popen(line.c_str(), "r");
-  REQUIRE(pipe);
-  Answer answer{0, {}};
-  char buffer[4096];
-  while (const std::size_t got = fread(buffer, 1, sizeof buffer, pipe))
-    answer.text.append(buffer, got);
-  answer.exit_code = WEXITSTATUS(pclose(pipe));
-  return answer;
+test::Answer weft_bench(const std::string& arguments) {
+  return test::run_weft("bench " + arguments);
 }
 
 json document_of(const std::string& arguments) {
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("weft_bench_device_test_" + std::to_string(getpid()) + ".json");
-  const Answer answer = weft_bench(arguments + " --json " + path.string());
-  INFO(arguments << "\n" << answer.text);
-  REQUIRE(answer.exit_code == 0);
-  std::ifstream file(path);
-  json document = json::parse(file);
-  std::filesystem::remove(path);
-  return document;
+  return test::weft_document("bench " + arguments);
 }
 
 TEST_CASE("links are measured between every two devices, both ways and all at once", "[bench]") {
@@ -149,7 +129,7 @@ TEST_CASE("small ops on GPUs, across them and through the host give what they sh
 }
 
 TEST_CASE("with one GPU what needs two is left out and said", "[bench]") {
-  const Answer answer = weft_bench("gpu-ops --gpus emulated:1 --ops 20 --repeats 1");
+  const test::Answer answer = weft_bench("gpu-ops --gpus emulated:1 --ops 20 --repeats 1");
   CHECK(answer.exit_code == 0);
   CHECK(answer.text.find("cross_gpu: it needs 2 GPUs") != std::string::npos);
   CHECK(answer.text.find("host_round") != std::string::npos);
@@ -157,7 +137,7 @@ TEST_CASE("with one GPU what needs two is left out and said", "[bench]") {
 
 TEST_CASE("device benchmarks refuse by name what cannot be measured", "[bench]") {
   const auto refused = [](const std::string& arguments, const std::string& word) {
-    const Answer answer = weft_bench(arguments);
+    const test::Answer answer = weft_bench(arguments);
     INFO(arguments << "\n" << answer.text);
     CHECK(answer.exit_code != 0);
     CHECK(answer.text.find(word) != std::string::npos);

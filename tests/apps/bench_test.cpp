@@ -8,39 +8,19 @@
 #include <set>
 #include <string>
 
+#include "apps/weft_command.hpp"
 #include "support/catch.hpp"
 
 namespace {
 
 using nlohmann::json;
 
-struct Answer {
-  int exit_code;
-  std::string text;  // standard output and error
-};
+using weft::test::Answer;
 
-Answer weft(const std::string& arguments) {
-  const std::string line = std::string(WEFT_COMMAND) + " " + arguments + " 2>&1";
-  FILE* pipe = popen(line.c_str(), "r");
-  REQUIRE(pipe);
-  Answer answer{0, {}};
-  char buffer[4096];
-  while (const std::size_t got = fread(buffer, 1, sizeof buffer, pipe))
-    answer.text.append(buffer, got);
-  answer.exit_code = WEXITSTATUS(pclose(pipe));
-  return answer;
-}
+using weft::test::run_weft;
 
 json document_of(const std::string& arguments) {
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("weft_bench_test_" + std::to_string(getpid()) + ".json");
-  const Answer answer = weft(arguments + " --json " + path.string());
-  INFO(arguments << "\n" << answer.text);
-  REQUIRE(answer.exit_code == 0);
-  std::ifstream file(path);
-  json document = json::parse(file);
-  std::filesystem::remove(path);
-  return document;
+  return weft::test::weft_document(arguments);
 }
 
 }  // namespace
@@ -100,7 +80,7 @@ TEST_CASE("the product and overlap figures are given as JSON", "[bench]") {
 
 TEST_CASE("what cannot be measured is refused by name", "[bench]") {
   const auto refused = [](const std::string& arguments, const std::string& word) {
-    const Answer answer = weft("bench dispatch " + arguments);
+    const Answer answer = run_weft("bench dispatch " + arguments);
     INFO(arguments << "\n" << answer.text);
     CHECK(answer.exit_code != 0);
     CHECK(answer.text.find(word) != std::string::npos);

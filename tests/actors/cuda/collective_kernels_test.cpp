@@ -15,9 +15,12 @@
 #include "framework/failure.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
+#include "support/random_values.hpp"
 
 namespace weft::cuda {
 namespace {
+
+using test::random_values;
 
 using test::DeviceGroup;
 
@@ -42,19 +45,6 @@ constexpr ElementKind kind_of() {
   if constexpr (std::is_same_v<T, std::uint32_t>) return ElementKind::U32;
   if constexpr (std::is_same_v<T, std::int64_t>) return ElementKind::I64;
   if constexpr (std::is_same_v<T, std::uint64_t>) return ElementKind::U64;
-}
-
-template <class T>
-std::vector<T> random_values(std::size_t count, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<T> values(count);
-  for (T& value : values) {
-    if constexpr (std::is_floating_point_v<T>)
-      value = static_cast<T>(static_cast<double>(random() % 2'000'001) / 1e6 - 1);
-    else
-      value = static_cast<T>(random());
-  }
-  return values;
 }
 
 template <class T>

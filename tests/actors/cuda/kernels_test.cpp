@@ -12,28 +12,17 @@
 #include "framework/failure.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
+#include "support/random_values.hpp"
 
 namespace weft::cuda {
 namespace {
 
 using test::DeviceArray;
 using test::PlainCuda;
+using test::random_values;
 
 constexpr std::size_t kCounts[] = {0, 1, 3, 4, 5, 255, 1000, 1025, 3'000'001};
 constexpr std::size_t kShifts[] = {0, 1, 4};  // elements behind an aligned address
-
-template <class T>
-std::vector<T> random_values(std::size_t count, std::uint32_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<T> values(count);
-  for (T& value : values) {
-    if constexpr (std::is_floating_point_v<T>)
-      value = static_cast<T>(static_cast<double>(random() % 2'000'001) / 1e6 - 1);
-    else
-      value = static_cast<T>(random());
-  }
-  return values;
-}
 
 // `body(count, shift)` for every size and alignment.
 template <class Body>
