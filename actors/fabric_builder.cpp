@@ -93,6 +93,7 @@ Realisation emulated_realisation(const Machine& machine, const RuntimeOptions& o
   const EmulatedOptions& emulated = *options.emulated;
   Realisation real;
   real.domain = domain;
+  if (!*options.p2p) real.are_peers = [](GpuId, GpuId) { return false; };
   real.budget = [&](MemoryId id) {
     const Memory& memory = machine.memories[id.value];
     if (memory.kind != MemoryKind::Gpu) return host_budget(memory, options);

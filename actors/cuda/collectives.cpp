@@ -11,6 +11,7 @@
 #include "actors/cuda/collective_part.hpp"
 #include "actors/cuda/peer_reduce.hpp"
 #include "framework/kernel_code.hpp"
+#include "framework/tagged.hpp"
 #include "framework/tensor.hpp"
 #include "framework/trace.hpp"
 #if WEFT_HAVE_NCCL
@@ -23,6 +24,8 @@ namespace {
 // NCCL is asked for errors now and then only: it costs some hundred nanoseconds.
 constexpr std::uint32_t kLooksBetween = 4096;
 constexpr std::size_t kMostPeers = 8;
+// Longer than any operation takes whose data are there.
+constexpr std::chrono::seconds kPatience{60};
 // For marks only: about what a small and a large operation take over NVLink.
 constexpr double kLatencyNs = 3'000, kBytesPerNs = 300;
 
@@ -247,8 +250,19 @@ void GpuCollectives::end(Group& group, const std::string& reason) {
   DeviceState::forget_current();
 }
 
+bool GpuCollectives::is_overdue(InFlight& entry) {
+  for (std::size_t i = 0; i < entry.op->wait_count; ++i)
+    if (!untagged(entry.op->waits()[i])->is_settled()) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (entry.alone_since == std::chrono::steady_clock::time_point{}) entry.alone_since = now;
+  return now - entry.alone_since > kPatience;
+}
+
 // A lost member, or what NCCL reports by itself, would leave kernels waiting for ever.
 void GpuCollectives::look_for_errors() {
+  if (!in_flight_.empty() && is_overdue(in_flight_.front()))
+    end(*in_flight_.front().group,
+        "not done " + std::to_string(kPatience.count()) + " s after all it waits for");
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     Group& group = *in_flight_[i].group;
     for (std::size_t gpu = 0; gpu < lanes_.size() && gpu < LaneTable::kMostMembers; ++gpu)

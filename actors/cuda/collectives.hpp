@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -40,19 +41,21 @@ class GpuCollectives final : public DeviceCollectives {
 
  private:
   struct Group;
+  struct InFlight {
+    Op* op;
+    Group* group;
+    std::uint32_t parts_left;
+    // Since when all it waits for has settled; zero: not yet.
+    std::chrono::steady_clock::time_point alone_since{};
+  };
   using Key = std::vector<std::size_t>;  // GPUs, in the members' order
   [[nodiscard]] Key key_of(const std::vector<Place*>& members) const;
   [[nodiscard]] Group* group_of(const Key& key) const;
   void run(Group& group, const Key& gpus, Op& whole, const DeviceOperation& operation);
   void part_done(Op& whole, Failure* failure, ReadySink& sink);
   void look_for_errors();
+  static bool is_overdue(InFlight& entry);
   void end(Group& group, const std::string& reason);
-
-  struct InFlight {
-    Op* op;
-    Group* group;
-    std::uint32_t parts_left;
-  };
 
   Setup setup_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // by GPU

@@ -95,7 +95,14 @@ std::vector<bool> connect_peers(const std::vector<DeviceState*>& devices,
     for (std::size_t b = a + 1; b < n; ++b) {
       const int first = devices[a]->ordinal(), second = devices[b]->ordinal();
       // Partitions of one GPU have no way to each other.
-      if (first == second || !can_reach(first, second) || !can_reach(second, first)) continue;
+      if (first == second) continue;
+      if (!can_reach(first, second) || !can_reach(second, first)) {
+        spdlog::info(
+            "{} and {} do not reach each other's memory: copies between them go through "
+            "the host",
+            devices[a]->name(), devices[b]->name());
+        continue;
+      }
       std::string trouble;
       try {
         enable(first, second);

@@ -13,6 +13,7 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
                      "machine as weft topo knows them, or e.g. \"2 sockets x 8 cores, 2 gpus, "
                      "nvlink\"; its GPUs are emulated");
   command.add_option("--gpus", options.gpus, "auto, cuda, emulated:N or none (default: auto)");
+  command.add_flag("--no-p2p", options.no_p2p, "copies between GPUs go through host memory");
   command.add_option("--emulated", options.emulated,
                      "how emulated GPUs behave, e.g. flops=1e12,launch=10us,link=12GB,memory=2GB");
   command.add_option("--trace", options.trace, "write a Chrome/Perfetto trace to this file");
@@ -24,6 +25,7 @@ RuntimeOptions to_runtime_options(const CommonOptions& options, bool record) {
   if (!options.machine.empty()) made.machine = machine_from(options.machine);
   if (!options.gpus.empty()) parse_gpus(options.gpus, made);
   if (!options.emulated.empty()) made.emulated = parse_emulated_options(options.emulated);
+  if (options.no_p2p) made.p2p = false;
   made.trace = record || !options.trace.empty();
   return made;
 }

@@ -15,6 +15,7 @@ struct CommonOptions {
   std::string
       machine;       ///< `--machine`: a file, shipped machine or description; empty: this machine
   std::string gpus;  ///< `--gpus auto|cuda|emulated:N|none`; empty: `WEFT_GPUS` or auto
+  bool no_p2p = false;   ///< `--no-p2p`: copies between GPUs go through host memory
   std::string emulated;  ///< `--emulated flops=1e12,link=12GB`; empty: `WEFT_EMULATED`
   std::string trace;     ///< `--trace FILE`: Chrome/Perfetto JSON; empty: none
   std::string json;      ///< `--json FILE`, `-` for standard output; empty: none

@@ -99,6 +99,20 @@ TEST_CASE("without a link between the GPUs every copy takes its own way", "[acto
   CHECK(moved->on(link_of(rt, 1)) == 0);
 }
 
+TEST_CASE("without direct copies between GPUs data go through the host, and links do not help",
+          "[actors]") {
+  const auto moved = std::make_shared<Moved>();
+  RuntimeOptions options = options_for("1 socket x 1 core, 2 gpus, nvlink", moved);
+  options.p2p = false;
+  const Runtime rt(options);
+  auto x = rt.tensor<int>({1000});
+  rt.gpu(0).submit(kIota, 5, out(x));
+  rt.gpu(1).submit(Kernel("touch").cpu([](Cpu&, InOut<int> y) { y[0] += 1; }), inout(x)).wait();
+  CHECK(moved->on(link_of(rt, 0)) == 4000);
+  CHECK(moved->on(link_of(rt, 1)) == 4000);
+  CHECK(x.to_host()[0] == 6);
+}
+
 TEST_CASE("a relieved copy that fails fails its reader alone", "[actors]") {
   const auto moved = std::make_shared<Moved>();
   RuntimeOptions options = options_for("1 socket x 1 core, 2 gpus, nvlink", moved);
