@@ -22,11 +22,11 @@ using nlohmann::json;
 using namespace weft;
 
 test::Answer weft_bench(const std::string& arguments) {
-  return test::run_weft("bench " + arguments);
+  return test::run_weft(WEFT_COMMAND, "bench " + arguments);
 }
 
 json document_of(const std::string& arguments) {
-  return test::weft_document("bench " + arguments);
+  return test::weft_document(WEFT_COMMAND, "bench " + arguments);
 }
 
 TEST_CASE("links are measured between every two devices, both ways and all at once", "[bench]") {

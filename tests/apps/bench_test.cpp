@@ -17,10 +17,12 @@ using nlohmann::json;
 
 using weft::test::Answer;
 
-using weft::test::run_weft;
+Answer run_weft(const std::string& arguments) {
+  return weft::test::run_weft(WEFT_COMMAND, arguments);
+}
 
 json document_of(const std::string& arguments) {
-  return weft::test::weft_document(arguments);
+  return weft::test::weft_document(WEFT_COMMAND, arguments);
 }
 
 }  // namespace

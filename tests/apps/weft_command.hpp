@@ -13,14 +13,15 @@
 
 namespace weft::test {
 
-/// What `weft` said: standard output and error.
+/// What a command said: standard output and error.
 struct Answer {
   int exit_code;
   std::string text;
 };
 
-inline Answer run_weft(const std::string& arguments) {
-  const std::string line = std::string(WEFT_COMMAND) + " " + arguments + " 2>&1";
+/// Runs `command`, the path of `weft`.
+inline Answer run_weft(const std::string& command, const std::string& arguments) {
+  const std::string line = command + " " + arguments + " 2>&1";
   FILE* pipe = popen(line.c_str(), "r");
   REQUIRE(pipe);
   Answer answer{0, {}};
@@ -32,10 +33,10 @@ inline Answer run_weft(const std::string& arguments) {
 }
 
 /// What `weft`, which must succeed, writes with `--json`.
-inline nlohmann::json weft_document(const std::string& arguments) {
+inline nlohmann::json weft_document(const std::string& command, const std::string& arguments) {
   const auto path =
       std::filesystem::temp_directory_path() / ("weft_test_" + std::to_string(getpid()) + ".json");
-  const Answer answer = run_weft(arguments + " --json " + path.string());
+  const Answer answer = run_weft(command, arguments + " --json " + path.string());
   INFO(arguments << "\n" << answer.text);
   REQUIRE(answer.exit_code == 0);
   std::ifstream file(path);
