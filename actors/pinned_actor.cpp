@@ -64,6 +64,8 @@ class PinnedCafActor final : public caf::blocking_actor {
       } catch (const std::exception& error) {
         // No op's failure comes this way. The actor goes on: others' ops are in its hands.
         spdlog::critical("actor {}: {}", options_.name, error.what());
+      } catch (...) {
+        spdlog::critical("actor {}: unknown exception", options_.name);
       }
     }
     return did;

@@ -4,6 +4,7 @@
 #include "topology/gpu_fabric.hpp"
 #include "topology/gpu_facts.hpp"
 #include "topology/machine_check.hpp"
+#include "topology/make_link.hpp"
 #include "topology/names.hpp"
 #include "topology/rates.hpp"
 #include "topology/reach.hpp"
@@ -153,13 +154,7 @@ class GpuMerge {
   }
 
   void add_link(LinkKind kind, Node a, Node b, double rate, std::chrono::nanoseconds latency) {
-    Link link;
-    link.kind = kind;
-    link.a = a;
-    link.b = b;
-    link.bytes_per_second[0] = link.bytes_per_second[1] = rate;
-    link.latency = latency;
-    m_.links.push_back(link);
+    m_.links.push_back(make_link(kind, a, b, rate, latency));
   }
 
   [[nodiscard]] bool is_near(SocketId socket, MemoryId memory) const {

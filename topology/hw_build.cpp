@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "topology/make_link.hpp"
 #include "topology/names.hpp"
 #include "topology/reach.hpp"
 
@@ -76,12 +77,7 @@ std::vector<MemoryId> HwBuild::memories_near(std::uint32_t object) const {
 
 LinkId HwBuild::add_link(LinkKind kind, Node a, Node b, double rate,
                          std::chrono::nanoseconds latency, Provenance provenance) {
-  Link link;
-  link.kind = kind;
-  link.a = a;
-  link.b = b;
-  link.bytes_per_second[0] = link.bytes_per_second[1] = rate;
-  link.latency = latency;
+  Link link = make_link(kind, a, b, rate, latency);
   link.provenance = provenance;
   machine.links.push_back(link);
   return LinkId{static_cast<std::uint32_t>(machine.links.size() - 1)};

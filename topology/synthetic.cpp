@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "topology/discover.hpp"
+#include "topology/make_link.hpp"
 #include "topology/quantity.hpp"
 #include "topology/rates.hpp"
 
@@ -161,16 +162,6 @@ class Parser {
   bool sockets_ = false, gpus_ = false, hosts_ = false, nvlink_ = false, pcie_ = false,
        memory_ = false, gpu_memory_ = false;
 };
-
-Link make_link(LinkKind kind, Node a, Node b, double rate, std::chrono::nanoseconds latency) {
-  Link link;
-  link.kind = kind;
-  link.a = a;
-  link.b = b;
-  link.bytes_per_second[0] = link.bytes_per_second[1] = rate;
-  link.latency = latency;
-  return link;
-}
 
 void add_host(Machine& machine, const Description& d, std::uint32_t host) {
   const auto first_socket = static_cast<std::uint32_t>(machine.sockets.size());
