@@ -1,17 +1,14 @@
 #include "actors/cuda/measure_links.hpp"
 
 #include <cuda_runtime_api.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <string>
 
 #include "actors/cuda/link_flows.hpp"
 #include "topology/names.hpp"
+#include "topology/node_buffer.hpp"
 
 namespace weft {
 namespace {
@@ -32,37 +29,17 @@ void check(cudaError_t error, const char* call) {
 /// Pinned memory of one NUMA node, where the system has several.
 class HostBuffer {
  public:
-  HostBuffer(const Memory& memory, std::size_t bytes) : bytes_(bytes) {
-    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data_ == MAP_FAILED)
-      throw TopologyError("measuring links: no memory for a buffer of " +
-                          std::to_string(bytes >> 20) + " MiB");
-    if (memory.os_index >= 0 && memory.os_index < 1024) {
-      unsigned long mask[16] = {};
-      const auto node = static_cast<std::size_t>(memory.os_index);
-      mask[node / 64] = 1ul << node % 64;
-      constexpr int kBind = 2;  // MPOL_BIND; a refusal leaves the kernel's own choice
-      syscall(SYS_mbind, data_, bytes, kBind, mask, 1024, 0);
-    }
-    std::memset(data_, 1, bytes);
-    if (const cudaError_t error = cudaHostRegister(data_, bytes, cudaHostRegisterPortable);
-        error != cudaSuccess) {
-      munmap(data_, bytes);
-      check(error, "cudaHostRegister");
-    }
+  HostBuffer(const Memory& memory, std::size_t bytes) : pages_(memory, bytes) {
+    check(cudaHostRegister(pages_.data(), bytes, cudaHostRegisterPortable), "cudaHostRegister");
   }
-  ~HostBuffer() {
-    cudaHostUnregister(data_);
-    munmap(data_, bytes_);
-  }
+  ~HostBuffer() { cudaHostUnregister(pages_.data()); }
   HostBuffer(const HostBuffer&) = delete;
   HostBuffer& operator=(const HostBuffer&) = delete;
 
-  [[nodiscard]] void* data() const { return data_; }
+  [[nodiscard]] void* data() const { return pages_.data(); }
 
  private:
-  void* data_;
-  std::size_t bytes_;
+  NodeBuffer pages_;
 };
 
 /// Memory of one GPU.

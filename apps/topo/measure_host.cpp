@@ -1,9 +1,6 @@
 #include "apps/topo/measure_host.hpp"
 
 #include <sched.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +10,7 @@
 #include <thread>
 
 #include "topology/describe.hpp"
+#include "topology/node_buffer.hpp"
 #include "topology/quantity.hpp"
 
 namespace weft {
@@ -21,34 +19,6 @@ namespace {
 constexpr std::size_t kBytesPerThread = std::size_t{64} << 20;  // beyond every cache share
 constexpr int kRepeats = 5;
 constexpr unsigned kMostThreads = 32;  // saturates the memory controllers of a socket
-
-/// Memory of one NUMA node, where the system has several; zeroed, so it is really there.
-class NodeBuffer {
- public:
-  NodeBuffer(const Memory& memory, std::size_t bytes) : bytes_(bytes) {
-    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data_ == MAP_FAILED)
-      throw TopologyError("measuring: no memory for a buffer of " + format_bytes(bytes));
-    if (memory.os_index >= 0 && memory.os_index < 1024) {
-      unsigned long mask[16] = {};
-      const auto node = static_cast<std::size_t>(memory.os_index);
-      mask[node / 64] = 1ul << node % 64;
-      constexpr int kBind = 2;  // MPOL_BIND; a refusal leaves the kernel's own choice
-      syscall(SYS_mbind, data_, bytes, kBind, mask, 1024, 0);
-    }
-    std::memset(data_, 0, bytes);
-  }
-  ~NodeBuffer() { munmap(data_, bytes_); }
-  NodeBuffer(const NodeBuffer&) = delete;
-  NodeBuffer& operator=(const NodeBuffer&) = delete;
-
-  [[nodiscard]] std::uint64_t* words() const { return static_cast<std::uint64_t*>(data_); }
-  [[nodiscard]] std::size_t count() const { return bytes_ / sizeof(std::uint64_t); }
-
- private:
-  void* data_;
-  std::size_t bytes_;
-};
 
 void pin_to(std::uint32_t cpu) {
   cpu_set_t set;
