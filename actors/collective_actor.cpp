@@ -144,10 +144,10 @@ class Expansion {
 
   Op* make(const KernelCode& code, const DependencySet& set, Domain domain, std::size_t scalars,
            Mailbox* owner) {
-    Op* op = make_op(&code, 2, count_waits(set, domain), scalars);
+    constexpr std::uint32_t kReferences = 2;  // the runner's and ours
+    Op* op = make_op(&code, 2, count_waits(set, domain), scalars, kReferences);
     op->domain = domain;
     op->owner = owner;
-    op->references.store(2, std::memory_order_relaxed);  // the runner's and ours
     owner->admission()->take_in();
     return op;
   }

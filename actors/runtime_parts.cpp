@@ -207,6 +207,7 @@ void Runtime::Parts::start() {
 #endif
   collectives =
       std::make_unique<CollectiveActor>(*fabric, fabric->link_admissions.back().get(), at_once);
+  fabric->collectives = &collectives->mailbox();
   run_on_thread({collectives.get()}, {&collectives->mailbox()}, "collectives", {});
   future_actor = spawn_future_actor(*system);
   if (options.watchdog->count() > 0) start_watchdog();

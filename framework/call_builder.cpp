@@ -127,10 +127,10 @@ Op* CallBuilder::build(Failure* doomed) {
   Place& place = *call_.place;
   const Domain domain = doomed ? Domain::Host : call_.domain.value_or(place.domain);
   const KernelCode& code = **call_.code;
-  Op* op = make_op(&code, arguments_.size(), count_waits(needs, domain), call_.scalar_bytes);
+  Op* op =
+      make_op(&code, arguments_.size(), count_waits(needs, domain), call_.scalar_bytes, references);
   op->device = static_cast<std::uint16_t>(place.index);
   op->domain = domain;
-  op->references.store(references, std::memory_order_relaxed);
   for (std::size_t i = 0; i < arguments_.size(); ++i)
     op->args()[i] = ArgSlot(replicas[i], arguments_[i].access);
   if (call_.write_scalars) call_.write_scalars(op->scalars(), call_.context);

@@ -69,6 +69,7 @@ struct Fabric {
   std::vector<Path> paths;  ///< from memory * memories.size() + to memory
   std::vector<std::unique_ptr<LinkLoad>> loads;
   std::vector<std::unique_ptr<Admission>> link_admissions;  ///< of links and collectives
+  const Mailbox* collectives = nullptr;                     ///< of the actor that runs collectives
   std::uint32_t runtime_number = 0;                         ///< unique in the process, never 0
   Tracer* tracer = nullptr;                                 ///< null: tracing is off
   std::atomic<std::uint64_t> next_op{1};

@@ -12,7 +12,6 @@ namespace weft {
 struct FollowerChunk {
   static constexpr std::uint32_t kRoom = 6;
   FollowerChunk* next;
-  std::uint32_t alive;  // where an op says whether it is one: never written here, so never true
   std::uint32_t count;
   std::uintptr_t followers[kRoom];  // oldest first
 };
@@ -22,8 +21,8 @@ static_assert(sizeof(FollowerChunk) == 64);
 FollowerChunk* close_more(Op* op, Stage stage);
 void free_chunk(FollowerChunk* chunk);
 
-/// Calls `visit(Op* follower)` for those known now, in no order. For diagnosis: what it sees may be
-/// about to go.
+/// Calls `visit(Op* follower)` for those known now, in no order. For diagnosis: the producer is
+/// held, a follower may be about to go.
 template <class Visit>
 void visit_followers(Op* op, Visit&& visit);
 

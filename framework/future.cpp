@@ -1,5 +1,6 @@
 #include "framework/future.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <memory>
@@ -136,8 +137,7 @@ void Future::on_settled(std::function<void()> callback) const {
 
 Future when_all(std::span<const Future> futures) {
   static const KernelCode& code = make_code("when_all", nullptr);
-  Op* op = make_op(&code, 0, 0, 0);
-  op->references.store(2, std::memory_order_relaxed);
+  Op* op = make_op(&code, 0, 0, 0, 2);
   follow(op, futures, false);
   return Future(op);
 }
@@ -146,11 +146,12 @@ Future when_all(std::initializer_list<Future> futures) {
   return when_all(std::span<const Future>(futures.begin(), futures.size()));
 }
 
-Promise::Promise(std::string name) {
-  static const KernelCode& code = make_code("promise", nullptr, destroy_scalar<std::string>);
-  op_ = make_op(&code, 0, 0, sizeof(std::string));
-  new (op_->scalars()) std::string(std::move(name));
-  acquire(op_);
+// Its name is bytes in the block that need no destructor, so that whoever holds the op may read it.
+Promise::Promise(std::string_view name) {
+  static const KernelCode& code = make_code("promise", nullptr);
+  op_ = make_op(&code, 0, 0, name.size() + 1, 2);
+  char* bytes = static_cast<char*>(op_->scalars());
+  *std::copy(name.begin(), name.end(), bytes) = '\0';
   publish(op_);
 }
 
@@ -172,7 +173,7 @@ void Promise::fulfil() {
 void Promise::fail(std::string message) {
   if (!op_) throw UsageError("promise: it is settled already");
   Op* op = std::exchange(op_, nullptr);
-  op->failure.store(Failure::make(FailureKind::Cancelled, *static_cast<std::string*>(op->scalars()),
+  op->failure.store(Failure::make(FailureKind::Cancelled, static_cast<char*>(op->scalars()),
                                   "the program", std::move(message)),
                     std::memory_order_release);
   settle_promise(op);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -79,7 +80,7 @@ Future when_all(const Range& range) {
 class Promise {
  public:
   /// `name` appears in wait-for graphs and failure chains.
-  explicit Promise(std::string name = "promise");
+  explicit Promise(std::string_view name = "promise");
   Promise(Promise&& other) noexcept : op_(std::exchange(other.op_, nullptr)) {}
   Promise& operator=(Promise other) noexcept {
     std::swap(op_, other.op_);

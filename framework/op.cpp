@@ -12,7 +12,8 @@
 
 namespace weft {
 
-Op* make_op(const KernelCode* code, std::size_t args, std::size_t waits, std::size_t scalar_bytes) {
+Op* make_op(const KernelCode* code, std::size_t args, std::size_t waits, std::size_t scalar_bytes,
+            std::uint32_t references) {
   const std::size_t bytes =
       sizeof(Op) + args * sizeof(ArgSlot) + waits * sizeof(Op*) + scalar_bytes;
   std::uint16_t size_class = 0;
@@ -21,17 +22,30 @@ Op* make_op(const KernelCode* code, std::size_t args, std::size_t waits, std::si
   op->code = code;
   op->arg_count = static_cast<std::uint16_t>(args);
   op->wait_count = static_cast<std::uint16_t>(waits);
+  std::atomic_ref(op->references).store(references, std::memory_order_relaxed);
   return op;
 }
 
 void release(Op* op, std::uint32_t count) {
-  // Who holds all that are left needs no atomic write.
-  if (op->references.load(std::memory_order_acquire) != count &&
-      op->references.fetch_sub(count, std::memory_order_acq_rel) != count)
-    return;
+  std::atomic_ref references(op->references);
+  if (references.fetch_sub(count, std::memory_order_acq_rel) != count) return;
   if (Failure* failure = op->failure.load(std::memory_order_relaxed)) failure->release();
   std::atomic_ref(op->alive).store(0, std::memory_order_relaxed);
   op_pool::free(op, op->size_class);
+}
+
+// Nobody but a maker raises a count from 0, and only in a block that is not handed out twice: an op
+// whose count was raised from more than that stays what it is.
+bool try_acquire(Op* op) {
+  std::atomic_ref references(op->references);
+  std::uint32_t found = references.load(std::memory_order_relaxed);
+  do {
+    if (found == 0) return false;
+  } while (!references.compare_exchange_weak(found, found + 1, std::memory_order_acq_rel,
+                                             std::memory_order_relaxed));
+  if (std::atomic_ref(op->alive).load(std::memory_order_acquire) == Op::kAlive) return true;
+  release(op);
+  return false;
 }
 
 namespace {

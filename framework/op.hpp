@@ -63,7 +63,7 @@ struct Op {
 
   // One cache line for those that make it ready and run it …
   std::atomic<std::uint32_t> pending{1};  // producers not settled, plus one while it is being built
-  // kAlive once built, 0 when free; see is_alive(). Not initialised: blocks begin as zeros, and
+  // kAlive once built, 0 when free; see try_acquire(). Not initialised: blocks begin as zeros, and
   // diagnosis may look at one while the next op is made in it.
   std::uint32_t alive;
   std::uint16_t size_class = 0;
@@ -80,7 +80,7 @@ struct Op {
 
   // … and one for those that come behind it. `Done` has the first slot; the others are for
   // `Issued`, or for `Done` too in the domain in which nobody waits for `Issued`.
-  alignas(64) std::atomic<std::uint32_t> references{1};
+  alignas(64) std::uint32_t references;  // 0 when free; not initialised, as `alive`
   Domain domain = Domain::Host;
   std::atomic<bool> has_heir{false};     // a follower already prefers the same lane
   std::atomic<bool> is_launched{false};  // marked as issued, where nobody can wait for that
@@ -96,11 +96,6 @@ struct Op {
   void prefetch() const {
     for (std::size_t line = 0; line < 3; ++line)
       __builtin_prefetch(reinterpret_cast<const char*>(this) + 64 * line, 1);
-  }
-
-  /// Whether the block holds an op that is built. For diagnosis.
-  [[nodiscard]] bool is_alive() {
-    return std::atomic_ref(alive).load(std::memory_order_acquire) == kAlive;
   }
 
   /// The slots of a stage: from the first to one behind the last.
@@ -134,14 +129,19 @@ struct Op {
 
 /// Adds a reference.
 inline void acquire(Op* op) {
-  op->references.fetch_add(1, std::memory_order_relaxed);
+  std::atomic_ref(op->references).fetch_add(1, std::memory_order_relaxed);
 }
+
+/// For diagnosis, on a block of the pool that may be free or in the making: adds a reference if it
+/// holds an op that is built. Any thread.
+bool try_acquire(Op* op);
 
 /// Drops `count` references and recycles the block with the last.
 void release(Op* op, std::uint32_t count = 1);
 
-/// A new pending op with room for its parts. The block has one reference, `pending` is 1.
-Op* make_op(const KernelCode* code, std::size_t args, std::size_t waits, std::size_t scalar_bytes);
+/// A new pending op with room for its parts; `pending` is 1.
+Op* make_op(const KernelCode* code, std::size_t args, std::size_t waits, std::size_t scalar_bytes,
+            std::uint32_t references = 1);
 
 /// `add_follower` where the slots are used up.
 bool add_to_more(Op* producer, Stage stage, std::uintptr_t bits);

@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
 #include <vector>
 
+#include "framework/op.hpp"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
-#define IS_POISONED(address) __asan_address_is_poisoned(address)
 #else
-#define IS_POISONED(address) false
 #define ASAN_POISON_MEMORY_REGION(address, size) ((void)0)
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)0)
 #endif
@@ -26,8 +27,7 @@ constexpr std::size_t kClasses = 16;  // up to 1 KiB; larger blocks come from th
 constexpr std::uint16_t kHeap = 0xffff;
 constexpr std::size_t kSlabBytes = 256 << 10;
 constexpr std::size_t kAhead = 2;
-constexpr std::size_t kVisible = 16;  // of a free block: where an op says whether it is alive
-constexpr std::size_t kBatch = 64;    // blocks moved between a thread and the depot at once
+constexpr std::size_t kBatch = 64;  // blocks moved between a thread and the depot at once
 
 // Free blocks by address: taking one does not touch it, for its lines are often in another core's
 // cache.
@@ -93,9 +93,14 @@ Cache& cache() {
   return instance;
 }
 
+constexpr std::size_t kFirstOpClass = (sizeof(Op) - 1) / kGrain;
+
+// All but the references of an op, at which diagnosis looks first.
 void poison(void* block, std::size_t size_class) {
-  ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + kVisible,
-                            (size_class + 1) * kGrain - kVisible);
+  ASAN_POISON_MEMORY_REGION(block, (size_class + 1) * kGrain);
+  if (size_class >= kFirstOpClass)
+    ASAN_UNPOISON_MEMORY_REGION(static_cast<char*>(block) + offsetof(Op, references),
+                                sizeof(Op::references));
   (void)block;
   (void)size_class;
 }
@@ -182,11 +187,13 @@ std::int64_t live() {
   return sum;
 }
 
-void for_each_block(const std::function<void(void*)>& visit) {
-  std::lock_guard lock(depot().mutex);
-  for (auto [slab, block] : depot().slabs)
-    for (std::size_t i = 0; i < kSlabBytes / block; ++i)
-      if (!IS_POISONED(slab + i * block + kVisible)) visit(slab + i * block);
+void for_each_op_block(const std::function<void(void*)>& visit) {
+  std::unique_lock lock(depot().mutex);
+  const auto slabs = depot().slabs;  // they stay where they are
+  lock.unlock();
+  for (auto [slab, block] : slabs)
+    if (block >= sizeof(Op))
+      for (std::size_t i = 0; i < kSlabBytes / block; ++i) visit(slab + i * block);
 }
 
 }  // namespace weft::op_pool

@@ -13,13 +13,15 @@ namespace op_pool {
 
 /// A block of at least `bytes`, aligned to 64. `size_class` receives what `free` needs.
 void* allocate(std::size_t bytes, std::uint16_t& size_class);
+/// Takes it back. Where an op keeps its references there must be 0.
 void free(void* block, std::uint16_t size_class);
 
 /// Blocks handed out and not returned, over all threads. Exact only while nothing is in flight.
 std::int64_t live();
 
-/// Calls `visit` for each block of a slab, in use or not. For diagnosis while nothing moves.
-void for_each_block(const std::function<void(void*)>& visit);
+/// Calls `visit` for each block of a slab that has room for an op, in use or not. Blocks from the
+/// heap, of more than 1 KiB, are left out. For diagnosis.
+void for_each_op_block(const std::function<void(void*)>& visit);
 
 }  // namespace op_pool
 }  // namespace weft

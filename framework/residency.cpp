@@ -181,13 +181,14 @@ Op* send_chunk(Fabric& fabric, TensorState& tensor, const Segment& segment, Repl
   const MemoryPool* program = fabric.program_memory.get();
   const bool is_staged = from->pool == program || to->pool == program;
   const Domain domain = is_staged ? Domain::Host : segment.domain;
-  Op* copy = make_op(copy_code().get(), 2, count_waits(needs, domain), sizeof(CopyRange));
+  constexpr std::uint32_t kReferences = 3;  // runner, reader list, caller
+  Op* copy =
+      make_op(copy_code().get(), 2, count_waits(needs, domain), sizeof(CopyRange), kReferences);
   copy->owner = segment.owner;
   copy->domain = domain;
   copy->args()[0] = ArgSlot(from, Access::In);
   copy->args()[1] = ArgSlot(to, Access::Out);
   *static_cast<CopyRange*>(copy->scalars()) = range;
-  copy->references.store(3, std::memory_order_relaxed);  // runner, reader list, caller
   segment.owner->admission()->take_in();
   segment.load->queued_bytes.fetch_add(static_cast<std::int64_t>(range.bytes),
                                        std::memory_order_relaxed);

@@ -1,67 +1,77 @@
 #include "framework/wait_graph.hpp"
 
 #include <algorithm>
-#include <set>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "framework/followers.hpp"
 #include "framework/kernel_code.hpp"
-#include "framework/mailbox.hpp"
 #include "framework/op_pool.hpp"
 
 namespace weft {
 namespace {
 
-std::string place_of(const Fabric& fabric, const Op& op) {
-  if (!op.owner) return "";
+struct Unhold {
+  void operator()(Op* op) const { release(op); }
+};
+using Held = std::unique_ptr<Op, Unhold>;
+
+// The mailboxes of a fabric, by name. Ops of other runtimes have owners that may be gone.
+using Owners = std::unordered_map<const Mailbox*, std::string>;
+
+Owners owners_of(const Fabric& fabric) {
+  Owners owners;
   for (const auto& place : fabric.places)
-    if (op.owner->admission() == place->admission.get()) return " on " + place->name;
-  return " on a link";
+    for (const Mailbox* lane : place->lanes) owners.emplace(lane, " on " + place->name);
+  for (const Path& path : fabric.paths)
+    for (const Segment& segment : path.segments) owners.emplace(segment.owner, " on a link");
+  if (fabric.collectives) owners.emplace(fabric.collectives, " among devices");
+  return owners;
 }
 
-bool belongs(const Fabric& fabric, const Op& op) {
-  if (!op.owner) return true;
-  const Admission* admission = op.owner->admission();
-  for (const auto& place : fabric.places)
-    if (place->admission.get() == admission) return true;
-  for (const auto& link : fabric.link_admissions)
-    if (link.get() == admission) return true;
-  return false;
-}
-
-std::string name_of(const Op& op) {
+std::string name_of(Op& op) {
   std::string name = op.code->name;
-  if (name == "promise")
-    name += " \"" + *static_cast<const std::string*>(const_cast<Op&>(op).scalars()) + "\"";
+  if (name == "promise") name += std::string(" \"") + static_cast<char*>(op.scalars()) + "\"";
   return name + " #" + std::to_string(reinterpret_cast<std::uintptr_t>(&op) / 64 % 100000);
 }
 
 }  // namespace
 
 std::string describe_waits(const Fabric& fabric, std::size_t limit) {
-  std::set<Op*> pending;
-  op_pool::for_each_block([&](void* block) {
+  const Owners owners = owners_of(fabric);
+  auto place_of = [&](const Op& op) { return op.owner ? owners.at(op.owner) : std::string(); };
+
+  std::vector<Held> pending;
+  op_pool::for_each_op_block([&](void* block) {
     auto* op = static_cast<Op*>(block);
-    if (op->is_alive() && !op->is_settled() && belongs(fabric, *op)) pending.insert(op);
+    if (!try_acquire(op)) return;
+    Held held(op);
+    if (!op->is_settled() && (!op->owner || owners.contains(op->owner)))
+      pending.push_back(std::move(held));
   });
-  std::unordered_map<Op*, std::vector<Op*>> waits_for;
-  for (Op* producer : pending)
-    visit_followers(producer, [&](Op* follower) {
-      if (pending.contains(follower)) waits_for[follower].push_back(producer);
+  std::sort(pending.begin(), pending.end());
+  std::unordered_map<const Op*, std::vector<Op*>> waits_for;
+  for (const Held& op : pending) waits_for[op.get()];
+  for (const Held& producer : pending)
+    visit_followers(producer.get(), [&](const Op* follower) {
+      if (const auto found = waits_for.find(follower); found != waits_for.end())
+        found->second.push_back(producer.get());
     });
+
   std::string text;
   std::size_t lines = 0;
-  for (Op* op : pending) {
-    const std::string& name = op->code->name;
-    if (!op->owner && name != "promise" && !waits_for.contains(op)) continue;
+  for (const Held& op : pending) {
+    const auto& producers = waits_for.at(op.get());
+    const bool is_promise = op->code->name == "promise";
+    if (!op->owner && !is_promise && producers.empty()) continue;
     if (++lines > limit) break;
-    text += "  " + name_of(*op) + place_of(fabric, *op);
-    if (const auto found = waits_for.find(op); found != waits_for.end()) {
+    text += "  " + name_of(*op) + place_of(*op);
+    if (!producers.empty()) {
       text += " waits for ";
-      for (std::size_t i = 0; i < found->second.size(); ++i)
-        text += (i ? ", " : "") + name_of(*found->second[i]) + place_of(fabric, *found->second[i]);
-    } else if (name == "promise") {
+      for (std::size_t i = 0; i < producers.size(); ++i)
+        text += (i ? ", " : "") + name_of(*producers[i]) + place_of(*producers[i]);
+    } else if (is_promise) {
       text += " is not settled by the program";
     } else {
       text += op->is_issued() ? " is launched and not done" : " is ready or running";

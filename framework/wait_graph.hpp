@@ -7,8 +7,8 @@
 namespace weft {
 
 /// Who waits for whom among the pending ops of `fabric` and the promises and other inline ops
-/// around them: one line per op, at most `limit`. Best called when nothing moves; what moves
-/// meanwhile may be missing.
+/// around them: one line per op, at most `limit`. Any thread, while the runtime is there: it holds
+/// the ops it looks at. What settles or is submitted meanwhile may be missing.
 std::string describe_waits(const Fabric& fabric, std::size_t limit = 200);
 
 }  // namespace weft
