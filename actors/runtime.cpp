@@ -140,6 +140,16 @@ void Runtime::wait_idle() const {
   }
 }
 
+std::chrono::nanoseconds Runtime::now() const {
+  return std::chrono::steady_clock::now() - parts_->began;
+}
+bool Runtime::is_simulated() const {
+  return false;
+}
+bool Runtime::has_data() const {
+  return true;
+}
+
 std::int64_t Runtime::in_flight() const {
   return parts_->fabric->in_flight();
 }

@@ -114,6 +114,15 @@ class Runtime {
   /// A fixed group that reduces, broadcasts and gathers together. At least one device, each once.
   [[nodiscard]] Collective collective(const std::vector<Device>& devices) const;
 
+  /// Time since the runtime began, as its devices see it: virtual on a simulated machine, which
+  /// moves only while the program waits; the steady clock's else. Any thread.
+  [[nodiscard]] std::chrono::nanoseconds now() const;
+  /// Whether devices and links run in virtual time.
+  [[nodiscard]] bool is_simulated() const;
+  /// False: kernels and copies take their time but compute and move nothing, and what the program
+  /// reads back is zeros (simulation with `--data none`).
+  [[nodiscard]] bool has_data() const;
+
   /// Blocks until everything submitted has settled. Failures stay in their futures.
   void wait_idle() const;
   /// Ops and copies submitted and not settled.

@@ -27,6 +27,7 @@ struct Runtime::Parts {
   explicit Parts(RuntimeOptions options);
   ~Parts();
 
+  const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   RuntimeOptions options;
   Machine machine;
   std::unique_ptr<caf::actor_system_config> own_config;
