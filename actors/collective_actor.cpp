@@ -261,6 +261,11 @@ KernelCode& collective_step_kernel() {
     auto* made = new KernelCode;
     made->name = "collective_step";
     made->cpu = run_local_step;
+    made->cost = [](Op& op) {
+      const auto& step = *static_cast<const CollectiveLocalStep*>(op.scalars());
+      const auto bytes = static_cast<double>(step.bytes);
+      return step.sum ? Cost{bytes / step.element_bytes, 3 * bytes} : Cost{0, 2 * bytes};
+    };
     made->typical_ns = 1000;
     return made;
   }();

@@ -48,6 +48,7 @@ const Hop& owner_of(const Machine& machine, const Route& route) {
 bool is_direct(const Machine& machine, std::uint32_t from, std::uint32_t to, const Route& route,
                const Realisation& real) {
   if (!is_gpu_memory(machine, from) || !is_gpu_memory(machine, to)) return true;
+  if (route.route_class == RouteClass::Network) return true;
   if (real.are_peers) return real.are_peers(machine.memories[from].gpu, machine.memories[to].gpu);
   return route.route_class == RouteClass::Nvlink || route.route_class == RouteClass::SameSwitch;
 }
@@ -65,31 +66,36 @@ bool runs_ops(const Machine& machine, std::uint32_t memory) {
   return is_gpu_memory(machine, memory) || machine.memories[memory].kind != MemoryKind::Disk;
 }
 
-// All direct ways between memories, by index pair; no hops where there is none.
+}  // namespace
+
 std::vector<Route> direct_routes(const Machine& machine, const Realisation& real) {
+  constexpr std::uint32_t kMany = 64;  // from here on one search for all routes of a memory
   const auto count = static_cast<std::uint32_t>(machine.memories.size());
   const RouteFinder finder(machine);
+  std::vector<Node> all;
+  for (std::uint32_t to = 0; to < count; ++to) all.emplace_back(MemoryId{to});
   std::vector<Route> routes(static_cast<std::size_t>(count) * count);
-  for (std::uint32_t from = 0; from < count; ++from)
+  for (std::uint32_t from = 0; from < count; ++from) {
+    if (!runs_ops(machine, from)) continue;
+    std::vector<Route> found;
+    if (count >= kMany) found = finder.find_from(MemoryId{from}, all);
     for (std::uint32_t to = 0; to < count; ++to) {
-      if (from == to || !runs_ops(machine, from) || !runs_ops(machine, to)) continue;
-      Route route = finder.find(MemoryId{from}, MemoryId{to});
-      if (route.route_class == RouteClass::None || route.route_class == RouteClass::Network)
-        continue;
+      if (from == to || !runs_ops(machine, to)) continue;
+      Route route = found.empty() ? finder.find(MemoryId{from}, MemoryId{to}) : found[to];
+      if (route.route_class == RouteClass::None) continue;
+      if (route.route_class == RouteClass::Network && !real.crosses_network) continue;
       if (is_direct(machine, from, to, route, real)) routes[from * count + to] = std::move(route);
     }
+  }
   return routes;
 }
-
-}  // namespace
 
 std::size_t host_budget(const Memory& memory, const RuntimeOptions& options) {
   if (options.host_memory_bytes) return options.host_memory_bytes;
   return (memory.bytes ? memory.bytes : physical_memory()) / 4 * 3;
 }
 
-Realisation emulated_realisation(const Machine& machine, const RuntimeOptions& options,
-                                 Domain domain, Wires& wires, Tracer* tracer) {
+Realisation emulated_budgets(const Machine& machine, const RuntimeOptions& options, Domain domain) {
   const EmulatedOptions& emulated = *options.emulated;
   Realisation real;
   real.domain = domain;
@@ -103,6 +109,13 @@ Realisation emulated_realisation(const Machine& machine, const RuntimeOptions& o
   real.backing = [&](MemoryId id) {
     return host_backing(machine.memories[id.value].kind == MemoryKind::Gpu && emulated.poison);
   };
+  return real;
+}
+
+Realisation emulated_realisation(const Machine& machine, const RuntimeOptions& options,
+                                 Domain domain, Wires& wires, Tracer* tracer) {
+  const EmulatedOptions& emulated = *options.emulated;
+  Realisation real = emulated_budgets(machine, options, domain);
   real.copy_lane = [&wires, &emulated, tracer](LinkDirection& direction, const std::string& name,
                                                const std::string& lane) {
     EmulatedLane::Setup setup;
@@ -152,9 +165,10 @@ void add_places(Fabric& fabric, const Machine& machine, const RuntimeOptions& op
 }
 
 std::vector<std::unique_ptr<LinkActor>> add_links(Fabric& fabric, const Machine& machine,
-                                                  const Realisation& real) {
+                                                  const Realisation& real,
+                                                  const std::vector<Route>& routes) {
   std::set<std::uint32_t> used;
-  for (const Route& route : direct_routes(machine, real))
+  for (const Route& route : routes)
     if (!route.hops.empty()) used.insert(owner_of(machine, route).link.value);
 
   for (const Link& link : machine.links)
@@ -178,9 +192,9 @@ std::vector<std::unique_ptr<LinkActor>> add_links(Fabric& fabric, const Machine&
 }
 
 void add_paths(Fabric& fabric, const Machine& machine, const Realisation& real,
+               const std::vector<Route>& routes,
                const std::vector<std::unique_ptr<LinkActor>>& links) {
   const auto count = static_cast<std::uint32_t>(machine.memories.size());
-  const std::vector<Route> routes = direct_routes(machine, real);
   auto segment = [&](std::uint32_t from, std::uint32_t to) {
     const Route& route = routes[from * count + to];
     const Hop& owner = owner_of(machine, route);
@@ -233,6 +247,12 @@ LinkDirection* direction_of(const std::vector<std::unique_ptr<LinkActor>>& links
   return nullptr;
 }
 
+bool crosses_network(const Machine& machine, const Segment& segment) {
+  return std::any_of(segment.hops.begin(), segment.hops.end(), [&](std::uint32_t hop) {
+    return machine.links[hop / 2].kind == LinkKind::Network;
+  });
+}
+
 bool is_reliever(const LinkDirection& relieved, const LinkDirection* reliever) {
   return std::find(relieved.relievers.begin(), relieved.relievers.end(), reliever) !=
          relieved.relievers.end();
@@ -251,12 +271,13 @@ void add_reliefs(Fabric& fabric, const Machine& machine,
     for (std::uint32_t to = 0; to < count; ++to) {
       const Segment* own = direct(from, to);
       if (!own || !is_gpu_memory(machine, from) || is_gpu_memory(machine, to)) continue;
+      if (crosses_network(machine, *own)) continue;
       LinkDirection* relieved = direction_of(links, own->owner);
       for (std::uint32_t via = 0; via < count; ++via) {
         if (via == from || !is_gpu_memory(machine, via)) continue;
         const Segment *over = direct(from, via), *out = direct(via, to);
-        if (!over || !out || out->owner == own->owner || over->owner == own->owner ||
-            over->owner == out->owner)
+        if (!over || !out || crosses_network(machine, *over) || out->owner == own->owner ||
+            over->owner == own->owner || over->owner == out->owner)
           continue;
         LinkDirection* reliever = direction_of(links, out->owner);
         fabric.paths[from * count + to].piece_bytes = kReliefPiece;

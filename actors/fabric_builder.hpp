@@ -9,6 +9,7 @@
 #include "actors/link_actor.hpp"
 #include "actors/runtime.hpp"
 #include "framework/memory_pool.hpp"
+#include "topology/route.hpp"
 
 namespace weft {
 
@@ -24,7 +25,13 @@ struct Realisation {
       copy_lane;
   /// Whether copies between two GPUs' memories need no stop; null: as the topology says.
   std::function<bool(GpuId, GpuId)> are_peers;
+  /// Copies may go to other hosts.
+  bool crosses_network = false;
 };
+
+/// Budgets, backing and peers as emulated and simulated GPUs have them; no lanes yet. Borrows
+/// everything.
+Realisation emulated_budgets(const Machine& machine, const RuntimeOptions& options, Domain domain);
 
 /// Emulated GPUs and links, and host memory as the system gives it. Borrows everything.
 Realisation emulated_realisation(const Machine& machine, const RuntimeOptions& options,
@@ -38,16 +45,23 @@ std::size_t host_budget(const Memory& memory, const RuntimeOptions& options);
 void add_places(Fabric& fabric, const Machine& machine, const RuntimeOptions& options,
                 const Realisation& real);
 
-/// A link's actor, with lanes for both directions, for each link that moves data between memories.
+/// The ways between memories that need no stop in between, by from * memories + to; without hops
+/// where there is none.
+std::vector<Route> direct_routes(const Machine& machine, const Realisation& real);
+
+/// A link's actor, with lanes for both directions, for each link that moves data between memories
+/// over `routes`.
 std::vector<std::unique_ptr<LinkActor>> add_links(Fabric& fabric, const Machine& machine,
-                                                  const Realisation& real);
+                                                  const Realisation& real,
+                                                  const std::vector<Route>& routes);
 
 /// The ways between all pairs of memories, by the machine's routes. Where no direct way leads,
 /// through a host memory. `links` as `add_links` returned them (null where a link has no actor).
 void add_paths(Fabric& fabric, const Machine& machine, const Realisation& real,
+               const std::vector<Route>& routes,
                const std::vector<std::unique_ptr<LinkActor>>& links);
 
-/// Lets links to the host relieve each other where their GPUs have a link of their own.
+/// Lets links to the host relieve each other where their GPUs of one host have a link of their own.
 void add_reliefs(Fabric& fabric, const Machine& machine,
                  const std::vector<std::unique_ptr<LinkActor>>& links);
 

@@ -4,9 +4,11 @@
 #include <caf/type_id.hpp>
 
 #include <cstdint>
+#include <memory>
 
 #include "actors/caf_shim.hpp"
 #include "framework/future.hpp"
+#include "framework/virtual_waits.hpp"
 
 namespace weft {
 
@@ -22,10 +24,12 @@ struct AwaitFuture {
 /// The answer, and the message that `then` turns into a call.
 struct Settled {
   Future future;
+  std::shared_ptr<virtual_waits::MessageInFlight> in_flight;
 };
 /// To the future actor, from whoever settled the future that request `id` waits for.
 struct FutureSettled {
   std::uint64_t id = 0;
+  std::shared_ptr<virtual_waits::MessageInFlight> in_flight;
 };
 /// To the watchdog: look again.
 struct Look {};

@@ -9,6 +9,7 @@
 #include "framework/admit.hpp"
 #include "framework/builtin.hpp"
 #include "framework/memory_pool.hpp"
+#include "framework/virtual_waits.hpp"
 #include "framework/wait_graph.hpp"
 
 namespace weft {
@@ -69,6 +70,7 @@ std::vector<Device> Runtime::devices() const {
 }
 
 std::string Runtime::engine_of(const Device& device) const {
+  if (parts_->simulation) return "simulated";
   switch (device.place().domain) {
     case Domain::Host:
       return "host";
@@ -133,6 +135,7 @@ Collective Runtime::collective(const std::vector<Device>& devices) const {
 void Runtime::wait_idle() const {
   if (thread_must_not_wait())
     throw UsageError("wait_idle() on an actor's thread would stop a device");
+  if (virtual_waits::any()) virtual_waits::wait_until_quiet([this] { return in_flight() == 0; });
   Backoff backoff;
   while (in_flight() != 0) {
     backoff.pause();
@@ -141,13 +144,14 @@ void Runtime::wait_idle() const {
 }
 
 std::chrono::nanoseconds Runtime::now() const {
+  if (parts_->simulation) return std::chrono::nanoseconds(parts_->simulation->time().now());
   return std::chrono::steady_clock::now() - parts_->began;
 }
 bool Runtime::is_simulated() const {
-  return false;
+  return parts_->simulation != nullptr;
 }
 bool Runtime::has_data() const {
-  return true;
+  return !parts_->simulation || *parts_->options.data == SimulatedData::Real;
 }
 
 std::int64_t Runtime::in_flight() const {
@@ -161,9 +165,9 @@ std::string Runtime::wait_for_graph() const {
 }
 
 void Runtime::lose(const Device& device) {
-  if (device.place().domain != Domain::Emulated)
-    throw DeviceError("lose(" + device.name() + "): only emulated GPUs can be lost on purpose");
-  static_cast<EmulatedEngine&>(*parts_->engines[device.place().number]).lose();
+  if (device.place().kind != DeviceKind::Gpu || !parts_->engines[device.place().number]->lose())
+    throw DeviceError("lose(" + device.name() +
+                      "): only emulated and simulated GPUs can be lost on purpose");
 }
 
 caf::actor_system& Runtime::system() const {

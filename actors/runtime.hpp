@@ -30,14 +30,25 @@ enum class GpuMode : std::uint8_t {
   None,      ///< sockets only
 };
 
+/// What of a simulated op is real.
+enum class SimulatedData : std::uint8_t {
+  Real,  ///< kernels compute and copies move bytes on the host: right results in virtual time
+  None,  ///< only shapes: nothing is computed, and what the program reads is zeros
+};
+
 /// What a runtime is made of. Unset values come from the environment: `WEFT_MACHINE`, `WEFT_GPUS`
 /// (`auto`, `cuda`, `emulated:N`, `none`), `WEFT_EMULATED`, `WEFT_SERIAL`, `WEFT_WATCHDOG`
-/// (seconds), `WEFT_PRECISION` (`fp32`, `tf32`, `bf16`), `WEFT_P2P` (0 or 1).
+/// (seconds), `WEFT_PRECISION` (`fp32`, `tf32`, `bf16`), `WEFT_P2P` (0 or 1), `WEFT_SIMULATE` (0 or
+/// 1), `WEFT_DATA` (`real`, `none`).
 struct RuntimeOptions {
   std::optional<Machine> machine;  ///< default: `WEFT_MACHINE` as a description, else this machine
   std::optional<GpuMode> gpus;
   std::uint32_t emulated_gpus = 0;  ///< 0: as many as the machine has, else 2
   std::optional<EmulatedOptions> emulated;
+  /// Sockets, GPUs and links of the machine in virtual time: each op takes what a model of its
+  /// device says, and a program's results and its trace are the same in every run.
+  std::optional<bool> simulate;
+  std::optional<SimulatedData> data;  ///< of a simulation; default real
   std::optional<bool> serial;
   std::optional<Precision> precision;  ///< of fp32 matrix products on CUDA devices; default fp32
   std::optional<bool> p2p;            ///< copies between GPUs directly where they can; default true
@@ -88,7 +99,7 @@ class Runtime {
   /// `socket0`, `gpu1`. Throws `DeviceError`.
   [[nodiscard]] Device device(const std::string& name) const;
   [[nodiscard]] std::vector<Device> devices() const;
-  /// `host`, `emulated`, `cuda`.
+  /// `host`, `emulated`, `cuda`, `simulated`.
   [[nodiscard]] std::string engine_of(const Device& device) const;
 
   /// A tensor without a value.
@@ -131,8 +142,8 @@ class Runtime {
   [[nodiscard]] Tracer* tracer() const;
   /// Who waits for whom, one line per pending op, for a person.
   [[nodiscard]] std::string wait_for_graph() const;
-  /// From now on every op of this emulated GPU fails with `DeviceLost`. Throws `DeviceError` for
-  /// another kind of device.
+  /// From now on every op of this emulated or simulated GPU fails with `DeviceLost`. Throws
+  /// `DeviceError` for another kind of device.
   void lose(const Device& device);
 
   /// The actor system that the runtime's actors live in, for the program's own.

@@ -48,6 +48,12 @@ void parse_gpus(const std::string& text, RuntimeOptions& options) {
   }
 }
 
+SimulatedData parse_data(const std::string& text) {
+  if (text == "real") return SimulatedData::Real;
+  if (text == "none") return SimulatedData::None;
+  throw DeviceError("data \"" + text + "\": wanted real or none");
+}
+
 Precision parse_precision(const std::string& text) {
   for (Precision precision : {Precision::Fp32, Precision::Tf32, Precision::Bf16})
     if (text == to_string(precision)) return precision;
@@ -73,6 +79,8 @@ RuntimeOptions with_environment(RuntimeOptions options) {
   }
   if (!options.emulated)
     options.emulated = parse_emulated_options(variable("WEFT_EMULATED").value_or(""));
+  if (!options.simulate) options.simulate = flag("WEFT_SIMULATE", false);
+  if (!options.data) options.data = parse_data(variable("WEFT_DATA").value_or("real"));
   if (!options.serial) options.serial = flag("WEFT_SERIAL", false);
   if (!options.precision)
     options.precision = parse_precision(variable("WEFT_PRECISION").value_or("fp32"));

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <thread>
 
 #include "actors/fabric_builder.hpp"
@@ -68,7 +69,10 @@ Runtime::Parts::Parts(RuntimeOptions given) : options(with_environment(std::move
   fabric->runtime_number = next_runtime_number();
   fabric->tracer = tracer.get();
   fabric->serial = *options.serial;
-  make_real();
+  if (*options.simulate)
+    simulate();
+  else
+    make_real();
   add_places(*fabric, machine, options, real);
   start();
 }
@@ -78,6 +82,14 @@ void Runtime::Parts::choose_machine() {
   if (machine.sockets.empty())
     throw DeviceError("the machine " + machine.source + " has no socket this process may use");
   if (options.gpus == GpuMode::None) return;
+  if (*options.simulate) {
+    if (options.gpus == GpuMode::Cuda)
+      throw DeviceError("gpus cuda: a simulated machine's GPUs are simulated");
+    if (options.emulated_gpus && options.emulated_gpus != machine.gpus.size())
+      machine = with_emulated_gpus(std::move(machine), options.emulated_gpus);
+    if (!machine.gpus.empty()) gpu_domain = Domain::Emulated;
+    return;
+  }
   if (options.gpus != GpuMode::Emulated && choose_cuda()) {
     gpu_domain = Domain::Cuda;
     return;
@@ -88,6 +100,13 @@ void Runtime::Parts::choose_machine() {
   const std::uint32_t wanted =
       options.emulated_gpus ? options.emulated_gpus : (live || there == 0 ? 2 : there);
   if (live || wanted != there) machine = with_emulated_gpus(std::move(machine), wanted);
+}
+
+void Runtime::Parts::simulate() {
+  simulation = std::make_unique<Simulation>();
+  if (tracer) tracer->set_clock(simulation->time());
+  simulated = std::make_unique<SimulatedParts>(machine, options, *simulation, tracer.get());
+  real = simulated->realisation(gpu_domain);
 }
 
 #if WEFT_HAVE_CUDA
@@ -175,16 +194,26 @@ void Runtime::Parts::make_system() {
 
 void Runtime::Parts::run_on_thread(std::vector<Body*> bodies, std::vector<ActorMailbox*> mailboxes,
                                    const std::string& name, std::vector<int> cpus) {
+  if (simulation) {
+    simulation->add(std::move(bodies), mailboxes, name);
+    return;
+  }
   threads.push_back(std::make_unique<PinnedActor>(*system, std::move(bodies),
                                                   PinnedActorOptions{name, std::move(cpus), true}));
   PinnedActor* thread = threads.back().get();
   for (ActorMailbox* mailbox : mailboxes) mailbox->set_waker([thread] { thread->wake(); });
 }
 
-void Runtime::Parts::start() {
+void Runtime::Parts::start_sockets() {
   for (std::uint32_t s = 0; s < machine.sockets.size(); ++s) {
-    const std::vector<int> cpus = cpus_of(machine.sockets[s], options.pin);
     Place& place = *fabric->places[s];
+    if (simulated) {
+      simulated_sockets.push_back(simulated->make_socket(SocketId{s}, place));
+      SimulatedSocket& socket = *simulated_sockets.back();
+      run_on_thread({&socket}, {&socket.mailbox()}, place.name, {});
+      continue;
+    }
+    const std::vector<int> cpus = cpus_of(machine.sockets[s], options.pin);
     teams.push_back(
         std::make_unique<SocketTeam>(place, *fabric, static_cast<std::uint32_t>(cpus.size())));
     auto& lanes = teams.back()->lanes();
@@ -195,8 +224,13 @@ void Runtime::Parts::start() {
                     core);
     }
   }
-  links = add_links(*fabric, machine, real);
-  add_paths(*fabric, machine, real, links);
+}
+
+void Runtime::Parts::start() {
+  start_sockets();
+  const std::vector<Route> routes = direct_routes(machine, real);
+  links = add_links(*fabric, machine, real, routes);
+  add_paths(*fabric, machine, real, routes, links);
   if (options.relay) add_reliefs(*fabric, machine, links);
   start_gpus();
   start_links();
@@ -210,7 +244,11 @@ void Runtime::Parts::start() {
   fabric->collectives = &collectives->mailbox();
   run_on_thread({collectives.get()}, {&collectives->mailbox()}, "collectives", {});
   future_actor = spawn_future_actor(*system);
-  if (options.watchdog->count() > 0) start_watchdog();
+  if (simulation)
+    simulation->start(*fabric);
+  else
+    virtual_waits::count_real(1);
+  if (!simulation && options.watchdog->count() > 0) start_watchdog();
 }
 
 void Runtime::Parts::take_links(const std::function<bool(const Link&)>& wanted, Actors& actors) {
@@ -232,7 +270,9 @@ void Runtime::Parts::start_gpus() {
 #if WEFT_HAVE_CUDA
     if (cuda_backend) engines.push_back(cuda_backend->make_engine(GpuId{g}));
 #endif
-    if (gpu_domain == Domain::Emulated) {
+    if (simulated) {
+      engines.push_back(simulated->make_engine(GpuId{g}, place));
+    } else if (gpu_domain == Domain::Emulated) {
       auto made = std::make_unique<EmulatedEngine>(place.name, *options.emulated, tracer.get());
       emulated = made.get();
       engines.push_back(std::move(made));
@@ -241,8 +281,9 @@ void Runtime::Parts::start_gpus() {
     Actors actors{{gpus.back().get()}, {&gpus.back()->mailbox()}};
     const Node node = GpuId{g};
     take_links([&](const Link& link) { return link.a == node || link.b == node; }, actors);
-    run_on_thread(actors.first, actors.second, place.name,
-                  emulated ? std::vector<int>() : cpus_near(machine, GpuId{g}, options.pin));
+    run_on_thread(
+        actors.first, actors.second, place.name,
+        emulated || simulated ? std::vector<int>() : cpus_near(machine, GpuId{g}, options.pin));
     if (!emulated) continue;
     for (std::uint32_t lane = 0; lane < emulated->lanes(); ++lane)
       run_on_thread({&emulated->lane(lane)}, {&emulated->lane(lane).mailbox()},
@@ -262,6 +303,7 @@ void Runtime::Parts::start_links() {
     return;
   }
 #endif
+  if (simulated) return;
   for (std::size_t l = 0; l < links.size(); ++l) {
     if (!links[l]) continue;
     for (std::size_t d = 0; d < 2; ++d) {
@@ -290,7 +332,19 @@ void Runtime::Parts::start_watchdog() {
       }));
 }
 
+// The last wait. A program that would wait for ever ends with who waits for whom.
+void Runtime::Parts::end_simulation() {
+  try {
+    virtual_waits::wait_until_quiet([this] { return fabric->in_flight() == 0; });
+  } catch (const UsageError& error) {
+    spdlog::critical("the runtime cannot end: {}", error.what());
+    std::_Exit(1);
+  }
+  simulation->stop();
+}
+
 Runtime::Parts::~Parts() {
+  if (simulation) end_simulation();
   // A promise that something in flight waited for may still be on its way out of a mailbox.
   while (fabric->in_flight() != 0 || promises_are_settling())
     std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -307,6 +361,7 @@ Runtime::Parts::~Parts() {
   future_actor = nullptr;
   watchdog = nullptr;
   release(fabric);
+  if (!simulation) virtual_waits::count_real(-1);
 }
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include "actors/link_actor.hpp"
 #include "actors/pinned_actor.hpp"
 #include "actors/runtime.hpp"
+#include "actors/simulated/realisation.hpp"
 #include "actors/socket_team.hpp"
 #include "framework/trace.hpp"
 
@@ -41,7 +42,10 @@ struct Runtime::Parts {
   std::shared_ptr<cuda::Backend> cuda_backend;
   std::unique_ptr<Wires> wires;
   Realisation real;
+  std::unique_ptr<Simulation> simulation;  // null: real time
+  std::unique_ptr<SimulatedParts> simulated;
   std::vector<std::unique_ptr<SocketTeam>> teams;
+  std::vector<std::unique_ptr<SimulatedSocket>> simulated_sockets;
   std::vector<std::unique_ptr<Engine>> engines;
   std::vector<std::unique_ptr<GpuActor>> gpus;
   std::vector<std::unique_ptr<LinkActor>> links;  // null where a link has no actor
@@ -63,9 +67,12 @@ struct Runtime::Parts {
   // `DeviceError` if it must and cannot.
   bool choose_cuda();
   void make_real();
+  void simulate();
+  void start_sockets();
   void start_gpus();
   void start_links();
   void start_watchdog();
+  void end_simulation();
   using Actors = std::pair<std::vector<Body*>, std::vector<ActorMailbox*>>;
   void take_links(const std::function<bool(const Link&)>& wanted, Actors& actors);
   void make_system();

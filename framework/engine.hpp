@@ -32,6 +32,8 @@ class Engine {
   [[nodiscard]] virtual std::uint32_t lanes_for(const Op& /*op*/) const { return lanes(); }
   /// Whether the op takes less time than a wait for another lane is worth.
   [[nodiscard]] virtual bool is_short(const Op& /*op*/) const { return false; }
+  /// Loses the device on purpose: what is issued from now on fails. False: it cannot be.
+  virtual bool lose() { return false; }
   /// Why nothing runs on the device any more, for `op`, counted for the caller; null if it does.
   [[nodiscard]] virtual Failure* loss(const Op& /*op*/) const { return nullptr; }
   /// False: as much is issued as the device can take ahead; more when something has settled.

@@ -9,6 +9,7 @@
 #include "framework/fabric.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/spin.hpp"
+#include "framework/virtual_waits.hpp"
 
 namespace weft {
 namespace {
@@ -86,7 +87,16 @@ FailureRef Future::failure() const {
   return FailureRef(failure);
 }
 
+bool Future::is_settled_after_a_look() const {
+  if (virtual_waits::any() && !thread_must_not_wait()) virtual_waits::poll();
+  return op_->is_settled();
+}
+
 bool Future::wait_for(std::chrono::nanoseconds timeout) const {
+  if (op_ && !op_->is_settled() && virtual_waits::any() && !thread_must_not_wait())
+    if (virtual_waits::wait_for([this] { return op_->is_settled(); }, timeout.count()) ||
+        !virtual_waits::are_mixed())
+      return op_->is_settled();
   const auto start = std::chrono::steady_clock::now();
   while (!is_settled()) {
     for (int i = 0; i < 32 && !is_settled(); ++i) relax();
@@ -100,16 +110,17 @@ bool Future::wait_for(std::chrono::nanoseconds timeout) const {
 }
 
 void Future::wait() const {
-  if (!is_settled()) {
+  if (op_ && !op_->is_settled()) {
     if (thread_must_not_wait())
       throw UsageError("wait() on an actor's thread would stop a device: use then() or co_await");
+    if (virtual_waits::any()) virtual_waits::wait([this] { return op_->is_settled(); });
     const auto start = std::chrono::steady_clock::now();
     Backoff backoff;
-    while (!is_settled()) {
+    while (!op_->is_settled()) {
       backoff.pause();
       if (backoff.rounds() % 16 == 0 && std::chrono::steady_clock::now() - start > kSpin) break;
     }
-    if (!is_settled()) {
+    if (!op_->is_settled()) {
       static const KernelCode& code =
           make_code("wait", wake_waiter, destroy_scalar<std::shared_ptr<Waiter>>);
       auto waiter = std::make_shared<Waiter>();
@@ -124,7 +135,7 @@ void Future::wait() const {
 }
 
 void Future::on_settled(std::function<void()> callback) const {
-  if (is_settled()) {
+  if (!op_ || op_->is_settled()) {
     callback();
     return;
   }

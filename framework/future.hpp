@@ -42,8 +42,10 @@ class Future {
 
   /// Has its place on a lane, or is settled.
   [[nodiscard]] bool is_issued() const { return !op_ || op_->is_settled() || op_->is_issued(); }
-  /// Done or failed.
-  [[nodiscard]] bool is_settled() const { return !op_ || op_->is_settled(); }
+  /// Done or failed. In virtual time, asking takes a microsecond, so a loop that asks goes on.
+  [[nodiscard]] bool is_settled() const {
+    return !op_ || op_->is_settled() || is_settled_after_a_look();
+  }
   [[nodiscard]] bool has_failed() const { return op_ && op_->is_settled() && op_->has_failed(); }
   /// Why it failed; empty if it has not.
   [[nodiscard]] FailureRef failure() const;
@@ -58,6 +60,7 @@ class Future {
   [[nodiscard]] Op* op() const { return op_; }
 
  private:
+  [[nodiscard]] bool is_settled_after_a_look() const;
   Op* op_ = nullptr;
 };
 
@@ -105,7 +108,7 @@ bool promises_are_settling();
 namespace detail {
 struct FutureAwaiter {
   Future future;
-  [[nodiscard]] bool await_ready() const { return future.is_settled(); }
+  [[nodiscard]] bool await_ready() const { return !future.op() || future.op()->is_settled(); }
   void await_suspend(std::coroutine_handle<> handle) const {
     future.on_settled([handle] { handle.resume(); });
   }

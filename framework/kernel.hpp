@@ -141,6 +141,13 @@ class Kernel {
     return *this;
   }
 
+  /// Its flops are those of matrix products: devices that are faster at them in the runtime's
+  /// precision count them so.
+  auto products() const {
+    code_->is_product = true;
+    return *this;
+  }
+
   [[nodiscard]] const std::string& name() const { return code_->name; }
   [[nodiscard]] const std::shared_ptr<const KernelCode>& code() const { return shared_; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -136,7 +137,8 @@ void Tracer::submitted(Fabric& fabric, Op& op, const DependencySet& needs) {
     mine.causes.push(2 * need.producer->id + (need.order_only ? 1 : 0));
     ++causes;
   }
-  mine.sent.push({op.id, op.code, ticks(), causes});
+  const std::uint64_t at = clock_ ? static_cast<std::uint64_t>(clock_->now()) : ticks();
+  mine.sent.push({op.id, op.code, at, causes});
 }
 
 void Tracer::add_span(const Record& record) {
@@ -197,6 +199,7 @@ TraceData Tracer::collect() const {
   const double ns_per_tick =
       elapsed ? static_cast<double>(now()) / static_cast<double>(elapsed) : 0;
   const auto ns_of = [&](std::uint64_t at) {
+    if (clock_) return static_cast<std::int64_t>(at);
     return static_cast<std::int64_t>(
         ns_per_tick * static_cast<double>(static_cast<std::int64_t>(at - start_ticks_)));
   };
@@ -225,8 +228,9 @@ TraceData Tracer::collect() const {
     buffer->parts.for_each([&](const Part& part) { parts.push_back(part); });
   }
   resolve_parts(parts, data.causes);
-  std::sort(data.spans.begin(), data.spans.end(),
-            [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  std::sort(data.spans.begin(), data.spans.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.start_ns, a.track, a.op) < std::tie(b.start_ns, b.track, b.op);
+  });
   return data;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/tick_clock.hpp"
+#include "framework/virtual_time.hpp"
 
 namespace weft {
 
@@ -76,8 +77,12 @@ class Tracer {
   }
   [[nodiscard]] bool is_recording() const { return is_recording_.load(std::memory_order_relaxed); }
 
+  /// Takes times from `clock` instead, which outlives it. Before anything is recorded.
+  void set_clock(const VirtualTime& clock) { clock_ = &clock; }
+
   /// Nanoseconds since the recording began.
   [[nodiscard]] std::int64_t now() const {
+    if (clock_) return clock_->now();
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() -
                                                                 start_)
         .count();
@@ -118,6 +123,7 @@ class Tracer {
   std::atomic<bool> is_recording_{true};
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const std::uint64_t start_ticks_ = ticks();
+  const VirtualTime* clock_ = nullptr;  // null: the steady clock and the processor's
   const std::uint64_t number_;
   mutable std::mutex mutex_;
   std::vector<TraceData::Track> tracks_;

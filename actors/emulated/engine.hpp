@@ -24,8 +24,10 @@ class EmulatedEngine final : public Engine {
   }
 
   EmulatedLane& lane(std::uint32_t index) { return *lanes_[index]; }
-  /// Everything from now on fails as lost.
-  void lose() { lost_.store(true, std::memory_order_release); }
+  bool lose() override {
+    lost_.store(true, std::memory_order_release);
+    return true;
+  }
 
  private:
   std::atomic<bool> lost_{false};

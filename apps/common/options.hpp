@@ -15,10 +15,12 @@ struct CommonOptions {
   std::string
       machine;       ///< `--machine`: a file, shipped machine or description; empty: this machine
   std::string gpus;  ///< `--gpus auto|cuda|emulated:N|none`; empty: `WEFT_GPUS` or auto
-  bool no_p2p = false;   ///< `--no-p2p`: copies between GPUs go through host memory
-  std::string emulated;  ///< `--emulated flops=1e12,link=12GB`; empty: `WEFT_EMULATED`
-  std::string trace;     ///< `--trace FILE`: Chrome/Perfetto JSON; empty: none
-  std::string json;      ///< `--json FILE`, `-` for standard output; empty: none
+  bool simulate = false;  ///< `--simulate`: in virtual time; else `WEFT_SIMULATE`
+  std::string data;       ///< `--data real|none` of a simulation; empty: `WEFT_DATA` or real
+  bool no_p2p = false;    ///< `--no-p2p`: copies between GPUs go through host memory
+  std::string emulated;   ///< `--emulated flops=1e12,link=12GB`; empty: `WEFT_EMULATED`
+  std::string trace;      ///< `--trace FILE`: Chrome/Perfetto JSON; empty: none
+  std::string json;       ///< `--json FILE`, `-` for standard output; empty: none
 };
 
 /// Adds the options to `command`; `options` outlives it.

@@ -21,6 +21,7 @@ struct EngineCase {
   std::uint32_t lanes = 1;
   int cuda = 0;  ///< so many CUDA devices of this machine; 0: none, the machine is described
   bool p2p = true;
+  bool simulate = false;
 
   [[nodiscard]] RuntimeOptions options() const {
     RuntimeOptions made;
@@ -34,6 +35,8 @@ struct EngineCase {
     made.emulated->memory_bytes = std::size_t{64} << 20;
     made.host_memory_bytes = std::size_t{512} << 20;
     made.serial = false;
+    made.simulate = simulate;
+    made.data = SimulatedData::Real;
     made.pin = false;
     made.watchdog = std::chrono::seconds(20);
     return made;
@@ -56,6 +59,10 @@ inline const std::vector<EngineCase>& engines() {
         {"host, a team", "2 sockets x 3 cores", false, 1},
         {"emulated, one lane", "1 socket x 1 core, 2 gpus", true, 1},
         {"emulated, three lanes, nvlink", "2 sockets x 1 core, 2 gpus, nvlink", true, 3},
+        {"simulated, sockets", "2 sockets x 3 cores", false, 1, 0, true, true},
+        {"simulated, one lane", "1 socket x 1 core, 2 gpus", true, 1, 0, true, true},
+        {"simulated, three lanes, nvlink", "2 sockets x 2 cores, 2 gpus, nvlink", true, 3, 0, true,
+         true},
     };
 #if WEFT_HAVE_CUDA
     const bool is_fake = runs_on_fake_cuda();

@@ -1,0 +1,130 @@
+#include "actors/simulated/lane.hpp"
+
+#include "framework/future.hpp"
+#include "framework/kernel_code.hpp"
+#include "framework/submit.hpp"
+#include "framework/tagged.hpp"
+#include "framework/trace.hpp"
+
+namespace weft {
+
+void SimulatedLane::enqueue(Op& op, VirtualTime::Ns ready_at) {
+  queue_.push_back({&op, ready_at});
+  if (!is_running_) setup_.simulation->wake(*this);
+}
+
+void SimulatedLane::run() {
+  if (is_running_ || queue_.empty()) return;
+  const Queued& first = queue_.front();
+  Op& op = *first.op;
+  if (!has_producers_done(op)) return;
+  if (first.ready_at > time().now()) {
+    time().schedule(delay_, first.ready_at);
+    return;
+  }
+  is_running_ = true;
+  start_ = time().now();
+  failure_ = failure_of_producers(op);
+  is_refused_ = op.failure.load(std::memory_order_relaxed) != nullptr;  // before it came here
+  if (failure_ || is_refused_ || (failure_ = try_execute(op))) {
+    end();
+    return;
+  }
+  work_.fixed = 0;
+  work_.amount = 0;
+  work_.uses.clear();
+  work_.limit = FairShare::kUnlimited;
+  estimate(op, work_);
+  if (setup_.hooks->delay)
+    work_.fixed += setup_.hooks
+                       ->delay({op.code->name, setup_.name,
+                                op.code->is_copy ? static_cast<CopyRange*>(op.scalars())->bytes
+                                                 : std::size_t{0}})
+                       .count();
+  if (work_.fixed > 0)
+    time().schedule(delay_, start_ + work_.fixed);
+  else
+    flow();
+}
+
+// All of them, whatever fails: those that follow this op take it to stand for them.
+bool SimulatedLane::has_producers_done(Op& op) {
+  for (std::size_t i = 0; i < op.wait_count; ++i) {
+    Op* producer = untagged(op.waits()[i]);
+    if (producer->is_settled()) continue;
+    if (awaited_ != producer) {
+      awaited_ = producer;
+      acquire(producer);
+      Future(producer).on_settled([this] {
+        awaited_ = nullptr;
+        setup_.simulation->wake(*this);
+      });
+    }
+    return false;
+  }
+  return true;
+}
+
+Failure* SimulatedLane::failure_of_producers(Op& op) const {
+  for (std::size_t i = 0; i < op.wait_count; ++i)
+    if (!is_order_only(op.waits()[i]))
+      if (Failure* cause = untagged(op.waits()[i])->failure.load(std::memory_order_acquire))
+        return Failure::dependent(cause, op.code->name);
+  return nullptr;
+}
+
+Failure* SimulatedLane::try_execute(Op& op) {
+  auto failed = [&](FailureKind kind, const std::string& message) {
+    return Failure::make(kind, op.code->name, setup_.device, message);
+  };
+  if (setup_.lost && setup_.lost->load(std::memory_order_acquire))
+    return failed(FailureKind::DeviceLost, "the device was lost");
+  if (setup_.hooks->fault) {
+    const std::size_t bytes =
+        op.code->is_copy ? static_cast<CopyRange*>(op.scalars())->bytes : std::size_t{0};
+    if (auto message = setup_.hooks->fault({op.code->name, setup_.name, bytes}))
+      return failed(FailureKind::Injected, *message);
+  }
+  if (Failure* failure = prepare(op)) return failure;
+  if (!setup_.has_data) return nullptr;
+  try {
+    execute(op);
+  } catch (const std::exception& error) {
+    return failed(FailureKind::KernelThrew, error.what());
+  } catch (...) {
+    return failed(FailureKind::KernelThrew, "unknown exception");
+  }
+  return nullptr;
+}
+
+void SimulatedLane::delay_over() {
+  if (is_running_)
+    flow();
+  else
+    run();  // it was not ready before
+}
+
+void SimulatedLane::flow() {
+  if (work_.amount > 0)
+    setup_.simulation->share().start(flowing_, work_.amount, work_.uses, work_.limit);
+  else
+    end();
+}
+
+void SimulatedLane::end() {
+  Op& op = *queue_.front().op;
+  queue_.pop_front();
+  Failure* failure = std::exchange(failure_, nullptr);
+  if (setup_.tracer)
+    setup_.tracer->ran(setup_.track, op, start_, time().now(), failure || is_refused_);
+  const std::int64_t bytes =
+      op.code->is_copy ? static_cast<std::int64_t>(static_cast<CopyRange*>(op.scalars())->bytes)
+                       : 0;
+  ends(op, !failure && !is_refused_, start_);
+  is_running_ = false;
+  settle(&op, failure, send_to_owner());
+  ended(bytes);
+  if (!queue_.empty()) setup_.simulation->wake(*this);
+}
+
+}  // namespace weft

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+
+#include "framework/cuda.hpp"
+#include "framework/kernel_code.hpp"
+#include "framework/op.hpp"
+#include "topology/machine.hpp"
+
+namespace weft {
+
+struct EmulatedOptions;
+
+/// How fast one simulated device is. Rates of kernels are peaks times `efficiency`.
+struct DeviceModel {
+  double fp64 = 0, fp32 = 0;   ///< flop/s
+  double product = 0;          ///< flop/s of fp32 matrix products, in the chosen precision
+  double memory = 0;           ///< bytes/s
+  double efficiency = 1;       ///< share of the peaks that kernels reach
+  std::int64_t launch_ns = 0;  ///< of the thread that launches, an op
+  std::int64_t gap_ns = 0;     ///< between two kernels of a lane
+  std::uint32_t lanes = 1;     ///< in-order lanes; a socket's cores
+};
+
+/// What a call of a kernel costs: what the kernel says, else the bytes of its arguments.
+Cost cost_of(Op& op);
+
+/// Seconds that `op` takes with all of the device to itself, without launch and gap.
+double seconds_on(const DeviceModel& model, Op& op);
+
+/// The models of a GPU and of one core of a socket, by published figures of what they are called,
+/// or assumed ones; what `options` says goes first.
+DeviceModel gpu_model(const Machine& machine, GpuId gpu, Precision precision,
+                      const EmulatedOptions& options);
+DeviceModel core_model(const Machine& machine, SocketId socket);
+
+}  // namespace weft

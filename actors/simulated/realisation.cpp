@@ -1,0 +1,109 @@
+#include "actors/simulated/realisation.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "actors/simulated/copy_lane.hpp"
+#include "actors/simulated/model.hpp"
+#include "framework/trace.hpp"
+
+namespace weft {
+namespace {
+
+constexpr double kUnknownRate = 12e9;  // a link without a known rate: as PCIe 3.0 x16
+
+// Memory that nothing is ever written to takes no room.
+MemoryPool::Backing untouched_host_backing() {
+  constexpr std::size_t kLarge = 64 << 10;
+  return {.allocate = [](std::size_t bytes) -> void* {
+            if (bytes < kLarge) return std::calloc(1, bytes);
+            void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            return data == MAP_FAILED ? nullptr : data;
+          },
+          .free =
+              [](void* data, std::size_t bytes) {
+                if (bytes < kLarge)
+                  std::free(data);
+                else
+                  munmap(data, bytes);
+              },
+          .poison = false};
+}
+
+// Nobody looks at it: one address serves all.
+MemoryPool::Backing untouched_gpu_backing() {
+  alignas(64) static std::byte nothing[64];
+  return {.allocate = [](std::size_t) -> void* { return nothing; },
+          .free = [](void*, std::size_t) {},
+          .poison = false};
+}
+
+}  // namespace
+
+SimulatedParts::SimulatedParts(const Machine& machine, const RuntimeOptions& options,
+                               Simulation& simulation, Tracer* tracer)
+    : machine_(machine), options_(options), simulation_(simulation), tracer_(tracer) {
+  const double given = options.emulated->link_bytes_per_second;
+  bool is_first = true;
+  for (const Link& link : machine.links)
+    for (double rate : link.bytes_per_second) {
+      if (given > 0 && link.kind != LinkKind::Bus) rate = given;
+      const std::uint32_t number = simulation.share().add_resource(rate > 0 ? rate : kUnknownRate);
+      if (std::exchange(is_first, false)) first_hop_ = number;
+    }
+}
+
+SimulatedLane::Setup SimulatedParts::setup(const std::string& device) const {
+  SimulatedLane::Setup made;
+  made.simulation = &simulation_;
+  made.name = made.device = device;
+  made.hooks = &*options_.emulated;
+  made.has_data = *options_.data == SimulatedData::Real;
+  made.tracer = tracer_;
+  return made;
+}
+
+Realisation SimulatedParts::realisation(Domain domain) const {
+  const bool has_data = *options_.data == SimulatedData::Real;
+  Realisation real = emulated_budgets(machine_, options_, domain);
+  real.crosses_network = true;
+  if (!has_data)
+    real.backing = [this](MemoryId id) {
+      return machine_.memories[id.value].kind == MemoryKind::Gpu ? untouched_gpu_backing()
+                                                                 : untouched_host_backing();
+    };
+  real.copy_lane = [this](LinkDirection& direction, const std::string& name,
+                          const std::string& lane) -> std::unique_ptr<CopyLane> {
+    SimulatedLane::Setup made = setup(name);
+    made.name += " " + lane;
+    made.track = tracer_ ? tracer_->add_track(name, lane, TrackKind::Link) : 0;
+    return std::make_unique<SimulatedCopyLane>(std::move(made), first_hop_, *direction.load,
+                                               [&direction] { direction.mailbox.nudge(); });
+  };
+  return real;
+}
+
+std::unique_ptr<SimulatedSocket> SimulatedParts::make_socket(SocketId socket, Place& place) const {
+  SimulatedSocket::Setup made;
+  made.lane = setup(place.name);
+  made.core = core_model(machine_, socket);
+  made.core.lanes = static_cast<std::uint32_t>(
+      std::max<std::size_t>(1, machine_.sockets[socket.value].cores.size()));
+  const Node memory = MemoryId{place.memory}, here = socket;
+  for (std::uint32_t l = 0; l < machine_.links.size(); ++l) {
+    const Link& link = machine_.links[l];
+    if (link.a == memory && link.b == here) made.memory = first_hop_ + 2 * l;
+    if (link.b == memory && link.a == here) made.memory = first_hop_ + 2 * l + 1;
+  }
+  return std::make_unique<SimulatedSocket>(place, std::move(made));
+}
+
+std::unique_ptr<SimulatedEngine> SimulatedParts::make_engine(GpuId gpu, const Place& place) const {
+  return std::make_unique<SimulatedEngine>(
+      setup(place.name), gpu_model(machine_, gpu, *options_.precision, *options_.emulated));
+}
+
+}  // namespace weft

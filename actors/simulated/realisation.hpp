@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "actors/fabric_builder.hpp"
+#include "actors/simulated/engine.hpp"
+#include "actors/simulated/simulation.hpp"
+#include "actors/simulated/socket.hpp"
+
+namespace weft {
+
+/// What makes the devices, memories and links of a machine simulated ones. Borrows everything.
+class SimulatedParts {
+ public:
+  SimulatedParts(const Machine& machine, const RuntimeOptions& options, Simulation& simulation,
+                 Tracer* tracer);
+
+  /// `domain`: of GPUs, if there are any.
+  [[nodiscard]] Realisation realisation(Domain domain) const;
+  [[nodiscard]] std::unique_ptr<SimulatedSocket> make_socket(SocketId socket, Place& place) const;
+  [[nodiscard]] std::unique_ptr<SimulatedEngine> make_engine(GpuId gpu, const Place& place) const;
+
+ private:
+  [[nodiscard]] SimulatedLane::Setup setup(const std::string& device) const;
+
+  const Machine& machine_;
+  const RuntimeOptions& options_;
+  Simulation& simulation_;
+  Tracer* const tracer_;
+  std::uint32_t first_hop_ = 0;  // resource of link 0 forward
+};
+
+}  // namespace weft

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "actors/pinned_actor.hpp"
+#include "framework/fair_share.hpp"
+#include "framework/virtual_time.hpp"
+#include "framework/virtual_waits.hpp"
+
+namespace weft {
+
+struct Fabric;
+
+/// The actors of one runtime on one thread in virtual time: whichever thread of the program waits.
+///
+/// Actors that were sent something run in the order in which that happened; time goes on to the
+/// next event only when none of them has anything to do and no message is on its way to an actor of
+/// the program.
+class Simulation final : public Steered {
+ public:
+  /// Something that runs when it is woken, until it has nothing to do.
+  class Runnable {
+   protected:
+    ~Runnable() = default;
+
+   private:
+    friend class Simulation;
+    virtual void run() = 0;
+    std::atomic<bool> is_queued_{false};
+  };
+
+  Simulation();
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  VirtualTime& time() { return time_; }
+  FairShare& share() { return share_; }
+
+  /// Runs the bodies of one actor in virtual time; its mailboxes wake it. All are borrowed.
+  void add(std::vector<Body*> bodies, const std::vector<ActorMailbox*>& mailboxes,
+           const std::string& name);
+  /// `runnable` runs before time goes on. Any thread.
+  void wake(Runnable& runnable);
+
+  /// From now on waiting threads move it. `fabric` is borrowed until `stop`.
+  void start(Fabric& fabric);
+  /// No thread moves it any more.
+  void stop();
+
+  bool move(const std::function<bool()>& done, std::int64_t nanoseconds) override;
+  std::string describe() override;
+
+ private:
+  struct Actor;
+
+  Runnable* next();
+  void watch_actors();
+
+  VirtualTime time_;
+  FairShare share_{time_};
+  std::vector<std::unique_ptr<Actor>> actors_;
+  Fabric* fabric_ = nullptr;
+
+  std::mutex moving_;  // held by the thread that moves it
+  std::mutex queue_mutex_;
+  std::deque<Runnable*> queue_;
+
+  // For programs whose threads wait for actors of their own.
+  std::thread watcher_;
+  std::mutex watch_mutex_;
+  std::condition_variable watch_ended_;
+  bool is_ending_ = false;
+  std::atomic<std::uint64_t> moves_{0};
+};
+
+}  // namespace weft
