@@ -144,7 +144,7 @@ void Runtime::wait_idle() const {
 }
 
 std::chrono::nanoseconds Runtime::now() const {
-  if (parts_->simulation) return std::chrono::nanoseconds(parts_->simulation->time().now());
+  if (parts_->simulation) return std::chrono::nanoseconds(parts_->simulation->program().now());
   return std::chrono::steady_clock::now() - parts_->began;
 }
 bool Runtime::is_simulated() const {
@@ -158,6 +158,7 @@ std::int64_t Runtime::in_flight() const {
   return parts_->fabric->in_flight();
 }
 Tracer* Runtime::tracer() const {
+  if (!parts_->options.trace) return nullptr;
   return parts_->tracer.get();
 }
 std::string Runtime::wait_for_graph() const {

@@ -25,6 +25,9 @@
 namespace weft {
 namespace {
 
+// What submitting an op costs the program; measured with `weft bench dispatch` on a desktop's core.
+constexpr VirtualTime::Ns kSubmissionNs = 350;
+
 std::uint32_t next_runtime_number() {
   static std::atomic<std::uint32_t> next{1};
   return next.fetch_add(1);
@@ -64,7 +67,7 @@ std::vector<int> cpus_near(const Machine& machine, GpuId gpu, bool pin) {
 Runtime::Parts::Parts(RuntimeOptions given) : options(with_environment(std::move(given))) {
   choose_machine();
   make_system();
-  if (options.trace) tracer = std::make_unique<Tracer>();
+  if (options.trace || *options.simulate) tracer = std::make_unique<Tracer>();
   fabric = new Fabric;
   fabric->runtime_number = next_runtime_number();
   fabric->tracer = tracer.get();
@@ -103,10 +106,11 @@ void Runtime::Parts::choose_machine() {
 }
 
 void Runtime::Parts::simulate() {
-  simulation = std::make_unique<Simulation>();
-  if (tracer) tracer->set_clock(simulation->time());
+  simulation = std::make_unique<Simulation>(kSubmissionNs);
+  tracer->set_clock(simulation->time(), simulation->program());
   simulated = std::make_unique<SimulatedParts>(machine, options, *simulation, tracer.get());
   real = simulated->realisation(gpu_domain);
+  if (!options.trace) tracer->set_recording(false);
 }
 
 #if WEFT_HAVE_CUDA

@@ -13,6 +13,7 @@ Kernel<In<T>, In<T>, Out<T>> make_matmul(const char* name) {
         const std::int64_t m = a.dim(0), k = a.dim(1), n = b.dim(1);
         blas::gemm(cpu, false, false, m, n, k, T{1}, a.data(), k, b.data(), n, T{0}, c.data(), n);
       })
+      .products()
       .cost([](In<T> a, In<T> b, Out<T>) {
         const auto m = static_cast<double>(a.dim(0)), k = static_cast<double>(a.dim(1)),
                    n = static_cast<double>(b.dim(1));

@@ -118,7 +118,7 @@ Tracer::Buffer& Tracer::buffer() {
 }
 
 void Tracer::submitted(Fabric& fabric, Op& op, const DependencySet& needs) {
-  if (!is_recording()) return;
+  if (!is_recording() && !program_) return;
   Buffer& mine = buffer();
   if (mine.ids_left == 0) {
     mine.next_id = fabric.next_op.fetch_add(kIdsAtOnce, std::memory_order_relaxed);
@@ -126,6 +126,13 @@ void Tracer::submitted(Fabric& fabric, Op& op, const DependencySet& needs) {
   }
   --mine.ids_left;
   op.id = mine.next_id++;
+  std::uint64_t at = 0;
+  if (program_)
+    at = static_cast<std::uint64_t>(thread_must_not_wait() ? clock_->now()
+                                                           : program_->submitted(op.id));
+  else
+    at = ticks();
+  if (!is_recording()) return;
   if (mine.count >= limit_) {
     ++mine.dropped;
     return;
@@ -137,7 +144,6 @@ void Tracer::submitted(Fabric& fabric, Op& op, const DependencySet& needs) {
     mine.causes.push(2 * need.producer->id + (need.order_only ? 1 : 0));
     ++causes;
   }
-  const std::uint64_t at = clock_ ? static_cast<std::uint64_t>(clock_->now()) : ticks();
   mine.sent.push({op.id, op.code, at, causes});
 }
 

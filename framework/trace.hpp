@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/program_time.hpp"
 #include "framework/tick_clock.hpp"
 #include "framework/virtual_time.hpp"
 
@@ -77,12 +78,16 @@ class Tracer {
   }
   [[nodiscard]] bool is_recording() const { return is_recording_.load(std::memory_order_relaxed); }
 
-  /// Takes times from `clock` instead, which outlives it. Before anything is recorded.
-  void set_clock(const VirtualTime& clock) { clock_ = &clock; }
+  /// Takes times of virtual clocks, which outlive it, and tells `program` what is submitted,
+  /// whether it is recorded or not. Before anything is.
+  void set_clock(const VirtualTime& clock, ProgramTime& program) {
+    clock_ = &clock;
+    program_ = &program;
+  }
 
   /// Nanoseconds since the recording began.
   [[nodiscard]] std::int64_t now() const {
-    if (clock_) return clock_->now();
+    if (program_) return program_->now();
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() -
                                                                 start_)
         .count();
@@ -124,6 +129,7 @@ class Tracer {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const std::uint64_t start_ticks_ = ticks();
   const VirtualTime* clock_ = nullptr;  // null: the steady clock and the processor's
+  ProgramTime* program_ = nullptr;
   const std::uint64_t number_;
   mutable std::mutex mutex_;
   std::vector<TraceData::Track> tracks_;

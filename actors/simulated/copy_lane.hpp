@@ -24,9 +24,11 @@ class SimulatedCopyLane final : public CopyLane, public SimulatedLane {
 
   void push(Op& op) override {
     ++own_copies_;
-    enqueue(op, 0);
+    relay(op, 0);
   }
-  void relay(Op& op, std::uint32_t /*via*/) override { enqueue(op, 0); }
+  void relay(Op& op, std::uint32_t /*via*/) override {
+    enqueue(op, setup().simulation->program().of(op.id));
+  }
   void add_busy_bytes(std::int64_t bytes) override { busy_bytes_ += bytes; }
   [[nodiscard]] std::int64_t busy_bytes() const override { return busy_bytes_; }
   [[nodiscard]] bool has_room() const override { return busy_bytes_ < kByteBudget; }

@@ -44,7 +44,8 @@ SimulatedEngine::SimulatedEngine(const SimulatedLane::Setup& setup, const Device
 SimulatedEngine::~SimulatedEngine() = default;
 
 void SimulatedEngine::issue(Op& op, std::uint32_t lane) {
-  launcher_free_ = std::max(launcher_free_, simulation_.time().now()) + model_.launch_ns;
+  const VirtualTime::Ns came = simulation_.program().of(op.id);
+  launcher_free_ = std::max({launcher_free_, simulation_.time().now(), came}) + model_.launch_ns;
   lanes_[lane]->enqueue(op, launcher_free_);
 }
 

@@ -19,19 +19,21 @@ Cost cost_of(Op& op) {
 
 namespace {
 
-bool has_fp64(Op& op) {
+// By its largest argument.
+bool is_fp64(Op& op) {
+  const Replica* largest = nullptr;
   for (std::size_t i = 0; i < op.arg_count; ++i) {
-    const TensorState* tensor = op.args()[i].replica()->tensor;
-    if (tensor && tensor->element_bytes == 8) return true;
+    const Replica* replica = op.args()[i].replica();
+    if (!largest || replica->bytes > largest->bytes) largest = replica;
   }
-  return false;
+  return largest && largest->tensor && largest->tensor->element_bytes == 8;
 }
 
 }  // namespace
 
 double seconds_on(const DeviceModel& model, Op& op) {
   const Cost cost = cost_of(op);
-  const double peak = has_fp64(op) ? model.fp64 : op.code->is_product ? model.product : model.fp32;
+  const double peak = is_fp64(op) ? model.fp64 : op.code->is_product ? model.product : model.fp32;
   const double compute = peak > 0 ? cost.flops / (peak * model.efficiency) : 0;
   const double memory = model.memory > 0 ? cost.bytes / (model.memory * model.efficiency) : 0;
   return std::max(compute, memory);

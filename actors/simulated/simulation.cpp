@@ -42,7 +42,7 @@ struct Simulation::Actor final : Runnable {
   const std::string name;
 };
 
-Simulation::Simulation() = default;
+Simulation::Simulation(VirtualTime::Ns submission_ns) : program_(time_, submission_ns) {}
 
 Simulation::~Simulation() {
   stop();

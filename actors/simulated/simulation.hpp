@@ -12,6 +12,7 @@
 
 #include "actors/pinned_actor.hpp"
 #include "framework/fair_share.hpp"
+#include "framework/program_time.hpp"
 #include "framework/virtual_time.hpp"
 #include "framework/virtual_waits.hpp"
 
@@ -37,12 +38,14 @@ class Simulation final : public Steered {
     std::atomic<bool> is_queued_{false};
   };
 
-  Simulation();
+  /// `submission_ns`: what submitting an op costs the program.
+  explicit Simulation(VirtualTime::Ns submission_ns);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
   VirtualTime& time() { return time_; }
+  ProgramTime& program() { return program_; }
   FairShare& share() { return share_; }
 
   /// Runs the bodies of one actor in virtual time; its mailboxes wake it. All are borrowed.
@@ -67,6 +70,7 @@ class Simulation final : public Steered {
 
   VirtualTime time_;
   FairShare share_{time_};
+  ProgramTime program_;
   std::vector<std::unique_ptr<Actor>> actors_;
   Fabric* fabric_ = nullptr;
 

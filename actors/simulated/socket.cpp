@@ -81,7 +81,8 @@ bool SimulatedSocket::run_some() {
     Core* core = free_core();
     core->is_busy = true;
     ++busy_;
-    core->enqueue(*waiting_.pop_front(), 0);
+    Op* op = waiting_.pop_front();
+    core->enqueue(*op, setup_.lane.simulation->program().of(op->id));
     did = true;
   }
   return did;

@@ -30,10 +30,10 @@ def read_idx(folder, name):
 
 
 def make_trainer(torch, options):
-    raw, shape = read_idx(options.data, "train-images-idx3-ubyte")
+    raw, shape = read_idx(options.dataset, "train-images-idx3-ubyte")
     images = torch.frombuffer(bytearray(raw), dtype=torch.uint8).reshape(shape[0], -1)
     labels = torch.frombuffer(
-        bytearray(read_idx(options.data, "train-labels-idx1-ubyte")[0]), dtype=torch.uint8).long()
+        bytearray(read_idx(options.dataset, "train-labels-idx1-ubyte")[0]), dtype=torch.uint8).long()
     mean = images.float().mean(0)
     deviation = (images.float() - mean).std().item()
     torch.manual_seed(options.seed)
@@ -64,7 +64,7 @@ def make_trainer(torch, options):
 
 
 def run_weft(options):
-    command = [options.weft, "mlp", "--devices", "socket0", "--json", "-", "--data", options.data]
+    command = [options.weft, "mlp", "--devices", "socket0", "--json", "-", "--dataset", options.dataset]
     for name in ("hidden", "batch", "epochs", "lr", "momentum", "seed"):
         command += [f"--{name}", str(getattr(options, name))]
     command += ["--eval-every", str(options.epochs)]
@@ -75,7 +75,7 @@ def run_weft(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("weft", nargs="?", default="build/release/bin/weft")
-    parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist")
+    parser.add_argument("--dataset", default="/usr/share/datasets/fashion-mnist")
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--epochs", type=int, default=4, help="a run; the first is warm-up")

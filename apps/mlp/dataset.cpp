@@ -20,7 +20,7 @@ fs::path find_file(const fs::path& folder, const std::string& name) {
   }
   throw DataError((folder / name).string() +
                   "[.gz]: not there; install the package dataset-fashion-mnist, or give the folder "
-                  "of another data set in IDX form with --data DIR");
+                  "of another data set in IDX form with --dataset DIR");
 }
 
 /// One half of the data set: `stem` is `train` or `t10k`.
@@ -77,7 +77,7 @@ Dataset read_dataset(const fs::path& folder) {
   if (!fs::is_directory(folder, ignored))
     throw DataError(folder.string() +
                     ": no such folder; install the package dataset-fashion-mnist, or give the "
-                    "folder of a data set in IDX form with --data DIR");
+                    "folder of a data set in IDX form with --dataset DIR");
   auto other = std::async(std::launch::async, [&] { return read_half(folder, "t10k"); });
   Half train = read_half(folder, "train");
   Half test = other.get();

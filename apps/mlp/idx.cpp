@@ -28,7 +28,7 @@ class Reader {
     file_.reset(gzopen(path.c_str(), "rb"));
     if (!file_)
       throw DataError(path.string() + ": cannot be opened (" + std::strerror(errno) +
-                      "); give another folder with --data DIR");
+                      "); give another folder with --dataset DIR");
     gzbuffer(file_.get(), 1 << 18);
   }
 
@@ -53,7 +53,7 @@ class Reader {
   [[noreturn]] void refuse(const std::string& what) const {
     throw DataError(path_.string() + ": " + what +
                     "; fetch the file again, install the package dataset-fashion-mnist, or give "
-                    "another folder with --data DIR");
+                    "another folder with --dataset DIR");
   }
 
  private:

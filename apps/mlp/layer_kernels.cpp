@@ -248,6 +248,7 @@ forward() {
       kernel =
           Kernel("mlp_forward")
               .cpu(run_forward)
+              .products()
               .cost([](std::uint64_t, In<float> x, In<std::uint8_t>, In<float> w1, In<float> w2,
                        Out<float> h, Out<float> dz, Out<float> dh, InOut<double>) {
                 const double rows = count(x.dim(0));
@@ -264,6 +265,7 @@ const Kernel<std::int64_t, In<float>, In<float>, Out<float>>& gradient() {
   static const Kernel<std::int64_t, In<float>, In<float>, Out<float>> kernel =
       Kernel("mlp_gradient")
           .cpu(run_gradient)
+          .products()
           .cost([](std::int64_t, In<float> a, In<float> d, Out<float> g) {
             const double inputs = count(a.dim(0)) * count(g.dim(0));  // the part of a that is used
             return Cost{2 * count(a.dim(0)) * count(g.shape().size()),
@@ -288,6 +290,7 @@ const Kernel<In<float>, In<float>, In<float>, In<float>, Out<float>>& gradients(
   static const Kernel<In<float>, In<float>, In<float>, In<float>, Out<float>> kernel =
       Kernel("mlp_gradients")
           .cpu(run_gradients)
+          .products()
           .cost([](In<float> x, In<float> dh, In<float> h, In<float> dz, Out<float> g) {
             const std::size_t elements = x.size() + dh.size() + h.size() + dz.size() + g.size();
             return Cost{2 * count(x.dim(0)) * count(g.shape().size()),
@@ -316,6 +319,7 @@ const Kernel<float, float, In<float>, In<float>, InOut<float>, InOut<float>>& de
   static const Kernel<float, float, In<float>, In<float>, InOut<float>, InOut<float>> kernel =
       Kernel("mlp_descend")
           .cpu(run_descend)
+          .products()
           .cost([](float, float, In<float> a, In<float> d, InOut<float> w, InOut<float> v) {
             const double elements = count(w.shape().size()), speeds = count(v.shape().size());
             return Cost{2 * count(a.dim(0)) * elements + 2 * speeds,
@@ -329,6 +333,7 @@ const Kernel<In<float>, In<std::uint8_t>, In<float>, In<float>, InOut<double>>& 
   static const Kernel<In<float>, In<std::uint8_t>, In<float>, In<float>, InOut<double>> kernel =
       Kernel("mlp_evaluate")
           .cpu(run_evaluate)
+          .products()
           .cost([](In<float> x, In<std::uint8_t>, In<float> w1, In<float> w2, InOut<double>) {
             const double weights = count(w1.shape().size() + w2.shape().size());
             return Cost{2 * count(x.dim(0)) * weights,

@@ -83,7 +83,7 @@ void add_options(CLI::App& command, Options& options) {
       ->capture_default_str();
   command.add_option("--save", options.save, "write a checkpoint to this file after every epoch");
   command.add_option("--resume", options.resume, "go on from this checkpoint");
-  command.add_option("--data", options.data, "folder with the data set in IDX form, plain or .gz")
+  command.add_option("--dataset", options.data, "folder with the data set in IDX form, plain or .gz")
       ->capture_default_str();
   command
       .add_option("--input", options.input,
@@ -123,7 +123,7 @@ Hyper hyper_of(const Options& options, const Dataset& data, const Checkpoint* ch
                         std::to_string(checkpoint->samples) + " samples of " +
                         std::to_string(hyper.inputs) + " inputs, " + std::to_string(hyper.classes) +
                         " classes) than that in " + options.data +
-                        "; give its folder with --data DIR");
+                        "; give its folder with --dataset DIR");
     if (checkpoint->epoch >= static_cast<std::uint64_t>(options.epochs))
       throw OptionError("--resume " + file + ": has " + std::to_string(checkpoint->epoch) +
                         " epochs behind it already, and --epochs " +

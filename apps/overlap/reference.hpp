@@ -24,6 +24,7 @@ class Reference {
     std::uniform_real_distribution<T> uniform(-1, 1);
     for (T& value : values_) value = uniform(random);
     tensor_ = rt.from_host(values_, {n, n});
+    if (!rt.has_data()) return;  // then there is nothing to check
     for (int i = 0; i < kSamples; ++i)
       samples_.push_back(sample(random() % values_.size(), static_cast<std::size_t>(n), precision));
   }
@@ -35,7 +36,7 @@ class Reference {
     for (const Sample& sample : samples_) result[sample.at] = std::numeric_limits<T>::quiet_NaN();
   }
 
-  /// Throws `std::runtime_error` for a result that is wrong.
+  /// Throws `std::runtime_error` for a result that is wrong. Looks at nothing without data.
   void check(std::span<const T> result) const {
     for (const Sample& sample : samples_) {
       const auto got = static_cast<double>(result[sample.at]);

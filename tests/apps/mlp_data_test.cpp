@@ -41,11 +41,11 @@ TEST_CASE("a data set is read from plain and compressed files alike", "[apps]") 
 TEST_CASE("a missing file or folder is named with what to do", "[apps]") {
   const TemporaryFolder folder("data");
   CHECK(says(refusal(folder.path() / "nowhere"),
-             {"nowhere", "no such folder", "dataset-fashion-mnist", "--data"}));
+             {"nowhere", "no such folder", "dataset-fashion-mnist", "--dataset"}));
   write_tiny_data(folder.path(), 30, 20);
   std::filesystem::remove(folder.path() / "t10k-images-idx3-ubyte");
   CHECK(says(refusal(folder.path()),
-             {"t10k-images-idx3-ubyte", "not there", "dataset-fashion-mnist", "--data"}));
+             {"t10k-images-idx3-ubyte", "not there", "dataset-fashion-mnist", "--dataset"}));
 }
 
 TEST_CASE("every kind of damage is named", "[apps]") {

@@ -30,11 +30,11 @@ class Session {
 
   Outcome run(const std::string& arguments) {
     const std::string out = file("stdout"), err = file("stderr");
-    const bool says_data = arguments.find("--data") != std::string::npos;
+    const bool says_data = arguments.find("--dataset") != std::string::npos;
     // Not what the machine happens to have, unless the arguments say so.
     const std::string command =
         "WEFT_GPUS=emulated:2 " + std::string(WEFT_COMMAND) + " mlp " + arguments +
-        (says_data ? "" : " --data " + folder_.path().string()) + " >" + out + " 2>" + err;
+        (says_data ? "" : " --dataset " + folder_.path().string()) + " >" + out + " 2>" + err;
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
   }
@@ -187,7 +187,7 @@ TEST_CASE("wrong input is refused in one line before any training", "[apps]") {
            {"--trace /no/such/folder/file", "--trace /no/such/folder/file"},
            {"--json /no/such/folder/file", "--json /no/such/folder/file"},
            {"--resume /no/such/file", "/no/such/file"},
-           {"--data /no/such/folder", "/no/such/folder"},
+           {"--dataset /no/such/folder", "/no/such/folder"},
            {"--gpus none --devices gpu0", "gpu0"}}) {
     const Outcome outcome = session.run(arguments);
     INFO(arguments + ": " + outcome.err);
@@ -269,7 +269,7 @@ TEST_CASE("one epoch on the real data learns what clothes look like", "[apps]") 
   }
   Session session;
   const Outcome outcome =
-      session.run("--epochs 1 --hidden 64 --json - --data " + std::string(kDefaultFolder));
+      session.run("--epochs 1 --hidden 64 --json - --dataset " + std::string(kDefaultFolder));
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);
   CHECK(json::parse(outcome.out)["epochs"][0]["test_accuracy"] > 0.75);

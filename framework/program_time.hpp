@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+
+#include "framework/virtual_time.hpp"
+
+namespace weft {
+
+/// When the program is, in virtual time: it goes on with each op that it submits, which costs it
+/// some time, and with each wait. It may be ahead of the devices; they know when each op came.
+///
+/// Any thread; several threads of the program count as one.
+class ProgramTime {
+ public:
+  using Ns = VirtualTime::Ns;
+  ProgramTime(const VirtualTime& devices, Ns submission_ns)
+      : devices_(devices), submission_ns_(submission_ns) {}
+
+  [[nodiscard]] Ns now() const;
+  /// The program submits the op with this number: numbers rise. Returns when it is submitted.
+  Ns submitted(std::uint64_t op);
+  /// When that was; 0 for an op that no thread of the program submitted, or if it is past.
+  [[nodiscard]] Ns of(std::uint64_t op) const;
+
+ private:
+  // Ops in a row, each `submission_ns_` after the one before.
+  struct Run {
+    std::uint64_t first = 0, count = 0;
+    Ns start = 0;
+    [[nodiscard]] Ns end(Ns each) const { return start + static_cast<Ns>(count) * each; }
+  };
+
+  const VirtualTime& devices_;
+  const Ns submission_ns_;
+  mutable std::mutex mutex_;
+  Ns now_ = 0;
+  std::deque<Run> runs_;  // those that are not past
+};
+
+}  // namespace weft
