@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <memory>
-#include <tuple>
+#include <unordered_map>
 
 #include "actors/collective_step.hpp"
 #include "framework/kernel_code.hpp"
@@ -74,8 +73,6 @@ class Expansion {
     Op* writer = nullptr;
     std::vector<Op*> readers;
   };
-  using Key = std::tuple<const Replica*, std::uint32_t>;  // a buffer and a region
-
   [[nodiscard]] std::uint32_t members() const { return call_.plan->members; }
   [[nodiscard]] std::uint32_t memory_of(std::uint32_t member) const {
     return (*call_.members)[member]->memory;
@@ -124,10 +121,16 @@ class Expansion {
     return replica.bytes == total_bytes() ? region_start(region) : 0;
   }
 
+  Touch& touched(const Replica* buffer, std::uint32_t region) {
+    auto& regions = touched_[buffer];
+    if (regions.empty()) regions.resize(call_.plan->regions);
+    return regions[region];
+  }
+
   void add_needs(DependencySet& set, const Replica* from, const Replica* into,
                  std::uint32_t region) {
-    set.add(touched_[{from, region}].writer, false);
-    Touch& target = touched_[{into, region}];
+    set.add(touched(from, region).writer, false);
+    Touch& target = touched(into, region);
     set.add(target.writer, false);
     for (Op* reader : target.readers) set.add(reader, true);
     for (std::size_t i = 0; i < whole_.wait_count; ++i)
@@ -135,8 +138,8 @@ class Expansion {
   }
 
   void touch(Op* op, const Replica* from, const Replica* into, std::uint32_t region) {
-    touched_[{from, region}].readers.push_back(op);
-    Touch& target = touched_[{into, region}];
+    touched(from, region).readers.push_back(op);
+    Touch& target = touched(into, region);
     target.writer = op;
     target.readers.clear();
     made_.push_back(op);
@@ -249,8 +252,8 @@ class Expansion {
   Fabric& fabric_;
   Op& whole_;
   const CollectiveCall call_;
-  std::map<std::uint32_t, Replica*> temporaries_;
-  std::map<Key, Touch> touched_;
+  std::unordered_map<std::uint32_t, Replica*> temporaries_;
+  std::unordered_map<const Replica*, std::vector<Touch>> touched_;  // by region
   std::vector<Op*> made_;
 };
 

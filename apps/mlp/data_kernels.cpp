@@ -99,7 +99,16 @@ const Kernel<std::uint64_t, float, In<float>, In<std::uint8_t>, In<std::uint8_t>
 load() {
   static const Kernel<std::uint64_t, float, In<float>, In<std::uint8_t>, In<std::uint8_t>,
                       In<std::uint32_t>, Out<float>, Out<std::uint8_t>>
-      kernel = Kernel("mlp_load").cpu(run_load);
+      kernel =
+          Kernel("mlp_load")
+              .cpu(run_load)
+              .cost([](std::uint64_t, float, In<float> offsets, In<std::uint8_t>, In<std::uint8_t>,
+                       In<std::uint32_t>, Out<float> x, Out<std::uint8_t> y) {
+                const auto rows = static_cast<double>(y.size());
+                const auto pixels = static_cast<double>(offsets.size());
+                return Cost{2 * rows * pixels,
+                            rows * (pixels + 5) + sizeof(float) * static_cast<double>(x.size())};
+              });
   return kernel;
 }
 
@@ -108,13 +117,23 @@ const Kernel<std::uint64_t, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t
 gather() {
   static const Kernel<std::uint64_t, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t>,
                       Out<std::uint8_t>>
-      kernel = Kernel("mlp_gather").cpu(run_gather);
+      kernel = Kernel("mlp_gather")
+                   .cpu(run_gather)
+                   .cost([](std::uint64_t, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t>,
+                            Out<std::uint8_t> records) {
+                     return Cost{0, 2 * static_cast<double>(records.size())};
+                   });
   return kernel;
 }
 
 const Kernel<float, In<float>, In<std::uint8_t>, Out<float>, Out<std::uint8_t>>& normalise() {
   static const Kernel<float, In<float>, In<std::uint8_t>, Out<float>, Out<std::uint8_t>> kernel =
-      Kernel("mlp_normalise").cpu(run_normalise);
+      Kernel("mlp_normalise")
+          .cpu(run_normalise)
+          .cost([](float, In<float>, In<std::uint8_t> records, Out<float> x, Out<std::uint8_t>) {
+            return Cost{2 * static_cast<double>(x.size()),
+                        static_cast<double>(records.size() + sizeof(float) * x.size())};
+          });
   return kernel;
 }
 

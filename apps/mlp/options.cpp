@@ -83,7 +83,8 @@ void add_options(CLI::App& command, Options& options) {
       ->capture_default_str();
   command.add_option("--save", options.save, "write a checkpoint to this file after every epoch");
   command.add_option("--resume", options.resume, "go on from this checkpoint");
-  command.add_option("--dataset", options.data, "folder with the data set in IDX form, plain or .gz")
+  command
+      .add_option("--dataset", options.data, "folder with the data set in IDX form, plain or .gz")
       ->capture_default_str();
   command
       .add_option("--input", options.input,

@@ -78,10 +78,25 @@ std::string describe_machine(const Runtime& runtime, const Trainer& trainer, std
     text +=
         "          the GPUs are emulated: host threads with memories of their own; real numbers, "
         "not a GPU's speed\n";
+  if (runtime.is_simulated())
+    text += "          simulated: times are virtual, by a model of the machine" +
+            std::string(runtime.has_data() ? "\n" : "; nothing is computed\n");
+  constexpr std::size_t kMany = 16;
   const auto cuts = trainer.shares().cuts(batch);
   text += "devices   ";
-  for (std::size_t d = 0; d < devices.size(); ++d)
-    text += (d ? " + " : "") + devices[d].name() + " " + std::to_string(cuts[d + 1] - cuts[d]);
+  if (devices.size() > kMany) {
+    std::size_t least = batch, most = 0;
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      least = std::min(least, cuts[d + 1] - cuts[d]);
+      most = std::max(most, cuts[d + 1] - cuts[d]);
+    }
+    text += std::to_string(devices.size()) + " from " + devices.front().name() + " to " +
+            devices.back().name() + ", each " + std::to_string(least) +
+            (most > least ? " to " + std::to_string(most) : "");
+  } else {
+    for (std::size_t d = 0; d < devices.size(); ++d)
+      text += (d ? " + " : "") + devices[d].name() + " " + std::to_string(cuts[d + 1] - cuts[d]);
+  }
   return text + " of every " + std::to_string(batch) + " samples\n";
 }
 
