@@ -14,16 +14,14 @@
 namespace weft::mlp {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // How far submission, and with it the loading of minibatches, runs ahead of the devices: a step
 // that is fed takes some hundred microseconds from its submission to its end where a core has to be
 // woken to gather it, and 30 of a GPU.
 constexpr std::size_t kStepsAhead = 24;
 constexpr auto kLookEvery = std::chrono::milliseconds(250);  // at the loss so far
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double seconds_since(const Runtime& runtime, std::chrono::nanoseconds start) {
+  return std::chrono::duration<double>(runtime.now() - start).count();
 }
 
 Tensor<std::uint8_t> to_tensor(const Runtime& runtime, const std::vector<std::uint8_t>& bytes,
@@ -197,7 +195,7 @@ std::vector<Future> Trainer::step(const Order& order, std::size_t first, std::si
 }
 
 Epoch Trainer::train(std::uint64_t epoch, const std::function<void(const Progress&)>& on_progress) {
-  const auto start = Clock::now();
+  const auto start = runtime_.now();
   const Order order = loaders_[0].tensor<std::uint32_t>({static_cast<std::int64_t>(train_count_)});
   loaders_[0].submit(kernels::shuffle(), hyper_.seed, epoch, out(order));
   for (Network& network : networks_) network.reset_score();
@@ -218,14 +216,14 @@ Epoch Trainer::train(std::uint64_t epoch, const std::function<void(const Progres
     progress.samples += ahead.front().samples;
     ahead.pop_front();
     if (look && look->are_here()) progress.loss = std::exchange(look, {})->mean().loss;
-    if (!look && Clock::now() - looked > kLookEvery) {
-      looked = Clock::now();
+    if (!look && runtime_.now() - looked > kLookEvery) {
+      looked = runtime_.now();
       look.emplace(scores_of(networks_), first + rows);
     }
     on_progress(progress);
   }
   for (const Step& rest : ahead) wait_for(rest.updates);
-  const double seconds = seconds_since(start);
+  const double seconds = seconds_since(runtime_, start);
   Epoch result = Scores(scores_of(networks_), train_count_).mean();
   result.seconds = seconds;
   result.samples_per_second = static_cast<double>(train_count_) / seconds;
@@ -234,7 +232,7 @@ Epoch Trainer::train(std::uint64_t epoch, const std::function<void(const Progres
 }
 
 Epoch Trainer::evaluate() {
-  const auto start = Clock::now();
+  const auto start = runtime_.now();
   if (test_.empty())
     test_ = load(test_images_, test_labels_, in_order(test_count_), 0, test_count_);
   std::vector<Tensor<double>> scores;
@@ -244,7 +242,7 @@ Epoch Trainer::evaluate() {
     networks_[d].evaluate(test_[d], scores[d]);
   }
   Epoch result = Scores(scores, test_count_).mean();
-  result.seconds = seconds_since(start);
+  result.seconds = seconds_since(runtime_, start);
   result.samples_per_second = static_cast<double>(test_count_) / result.seconds;
   runtime_.wait_idle();
   return result;
