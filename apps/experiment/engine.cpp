@@ -63,4 +63,14 @@ std::optional<RuntimeOptions> runtime_options(const Point& point, const Machine&
   return options;
 }
 
+std::unique_ptr<Runtime> runtime_of(const Point& point, RuntimeOptions options) {
+  auto runtime = std::make_unique<Runtime>(options);
+  if (point.engine != Engine::Real || runtime->gpu_count() == 0 ||
+      runtime->engine_of(runtime->gpu(0)) != "emulated")
+    return runtime;
+  runtime.reset();
+  options.gpus = GpuMode::None;
+  return std::make_unique<Runtime>(std::move(options));
+}
+
 }  // namespace weft::experiment

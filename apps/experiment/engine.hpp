@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -18,5 +19,9 @@ std::optional<std::string> simulate(RuntimeOptions& options);
 /// `machine` is the point's; throws as `machine_of` for options that are not understood.
 std::optional<RuntimeOptions> runtime_options(const Point& point, const Machine& machine,
                                               std::string& reason);
+
+/// A runtime of `options` for the point. With the engine real there are no emulated GPUs, not even
+/// where the machine has none that can be driven.
+std::unique_ptr<Runtime> runtime_of(const Point& point, RuntimeOptions options);
 
 }  // namespace weft::experiment

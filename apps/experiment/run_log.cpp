@@ -1,6 +1,5 @@
 #include "apps/experiment/run_log.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
@@ -88,14 +87,16 @@ void RunLog::read() {
 }
 
 void RunLog::keep(RunRecord record) {
-  if (record.error.empty()) done_.insert(record.key());
-  const auto same = std::find_if(records_.begin(), records_.end(), [&](const RunRecord& each) {
-    return each.repeat == record.repeat && each.point == record.point;
-  });
-  if (same != records_.end())
-    *same = std::move(record);
-  else
+  const auto [place, is_new] = places_.try_emplace(record.key(), records_.size());
+  if (is_new)
     records_.push_back(std::move(record));
+  else
+    records_[place->second] = std::move(record);
+}
+
+bool RunLog::has(const std::string& key) const {
+  const auto place = places_.find(key);
+  return place != places_.end() && records_[place->second].error.empty();
 }
 
 void RunLog::add(RunRecord record) {

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,7 +21,7 @@ class RunLog {
   RunLog(std::filesystem::path folder, const std::string& spec_text, bool resume);
 
   /// Whether this run is there and did not fail.
-  [[nodiscard]] bool has(const std::string& key) const { return done_.count(key) > 0; }
+  [[nodiscard]] bool has(const std::string& key) const;
   void add(RunRecord record);
 
   /// One of each run, the last that was added, in order of their first.
@@ -34,7 +34,7 @@ class RunLog {
   void keep(RunRecord record);
 
   std::filesystem::path folder_;
-  std::set<std::string> done_;
+  std::map<std::string, std::size_t> places_;  // in records_, by key
   std::vector<RunRecord> records_;
   std::ofstream file_;
 };

@@ -158,7 +158,9 @@ Json to_json(const RunRecord& record, bool with_timeline) {
   json["bytes"] = record.result.bytes;
   json["ops"] = record.result.ops;
   json["check"] = record.result.check;
-  json["figures"] = object_of(record.result.figures);
+  json["figures"] = Json::object();
+  for (const auto& [name, value] : record.result.figures)
+    if (std::isfinite(value)) json["figures"][name] = value;  // JSON has no others
   json["activity"] = to_json(record.activity);
   if (with_timeline && record.timeline) json["timeline"] = to_json(*record.timeline);
   return json;

@@ -26,7 +26,8 @@ class PointRun {
   std::string operator()(const RuntimeOptions& options, const std::function<void()>& on_run) {
     RunRecord failed = record_of(point_, 0);
     try {
-      const Runtime runtime(options);
+      const auto made = runtime_of(point_, options);
+      const Runtime& runtime = *made;
       std::string reason;
       const std::vector<Device> devices = point_.devices.of(runtime, reason);
       if (devices.empty()) return reason;

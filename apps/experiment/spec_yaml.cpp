@@ -5,14 +5,13 @@
 #include <charconv>
 #include <fstream>
 #include <functional>
-#include <initializer_list>
+#include <map>
 #include <set>
 #include <sstream>
 
 #include "actors/runtime_options.hpp"
 #include "apps/experiment/spec.hpp"
 #include "apps/workloads/workload.hpp"
-#include "topology/machine_edit.hpp"
 
 namespace weft::experiment {
 namespace {

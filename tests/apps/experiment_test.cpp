@@ -236,6 +236,9 @@ TEST_CASE("what cannot be run is said", "[experiment]") {
   };
   CHECK_THAT(with("machines: laptop\nengines: real\n"),
              contains_text("the engine real runs on the live machine only"));
+  // Emulated GPUs are not this machine's, whatever the environment asks for.
+  CHECK_THAT(with("engines: real\ndevices: gpu0,gpu1,gpu2,gpu3,gpu4,gpu5,gpu6,gpu7,gpu8\n"),
+             contains_text("there is no gpu"));
   CHECK_THAT(with("machines: no such machine\n"), contains_text("spec.yaml:4: machines: "));
   CHECK_THAT(with("machines:\n  - {machine: laptop, remove: gpu7}\n"),
              contains_text("spec.yaml:5: machines: \"gpu7\": is not there"));
