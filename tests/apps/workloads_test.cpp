@@ -12,6 +12,7 @@
 #include "support/leaks.hpp"
 #include "support/thrown.hpp"
 #include "topology/discover.hpp"
+#include "topology/shipped.hpp"
 
 namespace weft::workloads {
 namespace {
@@ -85,6 +86,18 @@ TEST_CASE("a socket and GPUs together are right too", "[apps]") {
     INFO(workload.name);
     Context context = context_of(*runtime, workload);
     context.devices.insert(context.devices.begin(), runtime->socket(0));
+    CHECK_THAT(workload.run(context).check, contains_text("checked: "));
+  }
+}
+
+TEST_CASE("a GPU in its processor's memory is right too", "[apps]") {
+  RuntimeOptions options;
+  options.machine = machine_from("laptop");
+  options.gpus = GpuMode::Emulated;
+  const Runtime runtime(std::move(options));
+  for (const Workload& workload : all()) {
+    INFO(workload.name);
+    const Context context{runtime, runtime.devices(), Values(workload.parameters)};
     CHECK_THAT(workload.run(context).check, contains_text("checked: "));
   }
 }
