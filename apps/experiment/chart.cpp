@@ -114,7 +114,7 @@ class Chart {
       points.push_back(at(mark.x, factor_ * mark.value));
       points.back().first += aside;
     }
-    svg_.polyline(points, colour(s));
+    svg_.polyline(points, colour(s), s >= 8);  // there are eight colours
     for (const Mark& mark : series_[s].marks) {
       const auto [middle, low] = at(mark.x, factor_ * mark.low);
       const double x = middle + aside;

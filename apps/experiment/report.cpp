@@ -8,10 +8,10 @@
 #include <sstream>
 
 #include "apps/common/progress.hpp"
-#include "apps/experiment/chart.hpp"
 #include "apps/experiment/gantt.hpp"
 #include "apps/experiment/report_style.hpp"
 #include "apps/experiment/svg.hpp"
+#include "apps/experiment/workload_charts.hpp"
 #include "topology/render.hpp"
 
 namespace weft::experiment {
@@ -39,14 +39,6 @@ std::string rate(const RunRecord& run, double seconds) {
   return text;
 }
 
-bool is_number(const std::string& text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-}
-
-std::size_t device_count(const PointResult& result) {
-  return result.any->device_names.size();
-}
-
 Results with_runs(const Results& results) {
   Results kept;
   for (const PointResult& result : results)
@@ -54,106 +46,10 @@ Results with_runs(const Results& results) {
   return kept;
 }
 
-// The parameter that takes the most different numbers; empty if none takes two.
-std::string size_parameter(const Results& results) {
-  std::map<std::string, std::set<std::string>> values;
-  std::set<std::string> words;
-  for (const PointResult& result : results)
-    for (const auto& [name, value] : result.any->parameters) {
-      values[name].insert(value);
-      if (!is_number(value)) words.insert(name);
-    }
-  std::string best;
-  for (const auto& [name, all] : values)
-    if (!words.count(name) && all.size() > 1 && (best.empty() || all.size() > values[best].size()))
-      best = name;
-  return best;
-}
-
 std::string value_of(const RunRecord& record, const std::string& name) {
   for (const auto& [key, value] : coordinates_of(record))
     if (key == name) return value;
   return "";
-}
-
-// ---- charts of one workload
-
-template <class X, class Value>
-std::vector<Series> series_of(const Results& results, const std::vector<std::string>& names,
-                              const std::string& but, X x, Value mark) {
-  std::vector<Series> all;
-  for (const PointResult& result : results) {
-    const std::string label = label_of(*result.any, names, but);
-    auto found = std::find_if(all.begin(), all.end(),
-                              [&](const Series& each) { return each.label == label; });
-    if (found == all.end()) found = all.insert(all.end(), Series{label, {}});
-    Mark made = mark(result);
-    made.x = x(result);
-    found->marks.push_back(made);
-  }
-  for (Series& each : all)
-    std::stable_sort(each.marks.begin(), each.marks.end(),
-                     [](const Mark& a, const Mark& b) { return a.x < b.x; });
-  return all;
-}
-
-Mark time_mark(const PointResult& result) {
-  return {0, result.median, result.least, result.most};
-}
-
-std::string times(const Results& results, const std::vector<std::string>& names) {
-  if (const std::string size = size_parameter(results); !size.empty())
-    return line_chart(
-        size, series_of(
-                  results, names, size,
-                  [&](const PointResult& result) { return std::stod(value_of(*result.any, size)); },
-                  time_mark));
-  std::vector<Row> rows;
-  std::vector<std::string> machines;
-  for (const PointResult& result : results) {
-    const std::string machine = result.any->machine + " " + result.any->engine;
-    auto group = std::find(machines.begin(), machines.end(), machine);
-    if (group == machines.end()) group = machines.insert(machines.end(), machine);
-    std::string label = label_of(*result.any, names);
-    if (label.empty()) label = result.any->machine + ", " + result.any->devices;
-    rows.push_back({label, time_mark(result), static_cast<std::size_t>(group - machines.begin())});
-  }
-  return dot_plot(rows);
-}
-
-// Against the fewest devices with all else the same; nothing where no two numbers of devices are.
-std::string speedups(const Results& results, const std::vector<std::string>& names) {
-  auto all = series_of(
-      results, names, "devices",
-      [](const PointResult& result) { return static_cast<double>(device_count(result)); },
-      time_mark);
-  for (Series& each : all) {
-    if (each.marks.empty()) continue;
-    const double base = each.marks.front().value;
-    for (Mark& mark : each.marks)
-      mark = {mark.x, base / mark.value, base / mark.high, base / mark.low};
-  }
-  std::erase_if(all, [](const Series& each) {
-    return each.marks.size() < 2 || each.marks.front().x == each.marks.back().x;
-  });
-  return all.empty() ? "" : speedup_chart(all);
-}
-
-std::string figure(const std::string& picture, const std::string& caption) {
-  return "<figure>" + picture + "<figcaption>" + escaped(caption) + "</figcaption></figure>\n";
-}
-
-std::string charts(const Results& results) {
-  const auto names = varying(results);
-  const bool is_narrow = !size_parameter(results).empty();
-  std::string text = std::string("<div class=\"") + (is_narrow ? "pair" : "wide") + "\">\n";
-  text += figure(times(results, names),
-                 "Medians of the runs; bars reach from the fastest to the slowest.");
-  if (const std::string picture = speedups(results, names); !picture.empty())
-    text += figure(picture,
-                   "Speed-up over the fewest devices of the same line; dashed: as many times as "
-                   "devices.");
-  return text + "</div>\n";
 }
 
 // ---- timelines of one workload: a run of each machine and engine, on the most devices
