@@ -133,6 +133,7 @@ TEST_CASE("a wrong kernel makes the check fail", "[apps]") {
         const Sabotage sabotage(kernel);
         // A factorisation may notice by itself that its matrix is not what it should be.
         CHECK_THROWS_AS(workload.run(context_of(*runtime, workload)), std::runtime_error);
+        runtime->wait_idle();
       }
       CHECK_NOTHROW(workload.run(context_of(*runtime, workload)));
     }
