@@ -60,7 +60,9 @@ class Expansion {
 
   void run() {
     for (const CollectiveStep& step : call_.plan->steps) {
-      if (step.kind == CollectiveStep::Kind::Add || step.from.member == step.to.member)
+      // Members may share a memory, as a GPU and the socket on its chip do: no link leads there.
+      if (step.kind == CollectiveStep::Kind::Add ||
+          memory_of(step.from.member) == memory_of(step.to.member))
         local(step);
       else
         send(step);

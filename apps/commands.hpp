@@ -11,5 +11,6 @@ namespace weft::apps {
 void add_mlp_command(CLI::App& app);
 void add_overlap_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
+void add_experiment_command(CLI::App& app);
 
 }  // namespace weft::apps

@@ -24,6 +24,10 @@ weft_depends_on(Boost 1.74)
 if(WEFT_APPS)
   find_package(CLI11 REQUIRED)
   find_package(TBB REQUIRED)  # a peer of the benchmarks
+  find_package(yaml-cpp REQUIRED)
+  if(NOT TARGET yaml-cpp::yaml-cpp)
+    add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)  # before 0.8
+  endif()
 endif()
 if(WEFT_TESTS)
   find_package(Catch2 REQUIRED)

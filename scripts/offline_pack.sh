@@ -8,9 +8,9 @@ die() { printf 'offline-pack: %s\n' "$*" >&2; exit 1; }
 command -v apt-get >/dev/null || die "this system has no apt-get; pack on Debian or Ubuntu"
 
 packages=(libcaf-dev catch2 libcli11-dev nlohmann-json3-dev libspdlog-dev libfmt-dev libtbb-dev
-  libpugixml-dev zlib1g-dev dataset-fashion-mnist)
+  libpugixml-dev zlib1g-dev libyaml-cpp-dev dataset-fashion-mnist)
 # The libraries behind those: dependencies that belong to one of these families.
-families='lib(caf|spdlog|fmt|tbb|pugixml|boost)[a-z0-9.-]*'
+families='lib(caf|spdlog|fmt|tbb|pugixml|yaml-cpp|boost)[a-z0-9.-]*'
 
 known() { [[ -n $(apt-cache show --no-all-versions "$1" 2>/dev/null) ]]; }
 if known libboost1.81-dev; then packages+=(libboost1.81-dev); else packages+=(libboost-dev); fi

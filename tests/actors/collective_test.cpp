@@ -5,6 +5,7 @@
 
 #include "support/catch.hpp"
 #include "topology/discover.hpp"
+#include "topology/shipped.hpp"
 
 using namespace weft;
 
@@ -83,6 +84,21 @@ TEST_CASE("collectives give the right values with every algorithm, size and grou
     }
   }
   CHECK(live_tensors() == 0);
+}
+
+TEST_CASE("members that share a memory take part in collectives", "[collective]") {
+  RuntimeOptions options;
+  options.machine = machine_from("laptop");  // its GPU works in the processor's memory
+  options.gpus = GpuMode::Emulated;
+  Runtime runtime(options);
+  REQUIRE(runtime.gpu(0).place().memory == runtime.socket(0).place().memory);
+  Collective group = runtime.collective(members_of(runtime, true));
+  for (auto algorithm :
+       {CollectiveAlgorithm::Ring, CollectiveAlgorithm::Tree, CollectiveAlgorithm::Star}) {
+    CAPTURE(to_string(algorithm));
+    group.set_algorithm(algorithm);
+    for (std::int64_t size : {1, 1000}) check_all(runtime, group, size);
+  }
 }
 
 TEST_CASE("a sum is the same to the bit in every run", "[collective]") {

@@ -61,6 +61,8 @@ one_file '(openblas/)?(cblas|openblas_config|f77blas|lapacke)\.h' '^(framework|a
   "OpenBLAS only in the one .cpp file that wraps it (*blas*.cpp)"
 only_in 'pugixml\.hpp' '^topology/(.*\.cpp|[^/]*xml[^/]*)$' \
   "pugixml only in topology's importers (.cpp, *xml*)"
+only_in 'yaml-cpp/' '^apps/experiment/[^/]*yaml[^/]*$' \
+  "yaml-cpp only in the files that read specs (apps/experiment/*yaml*)"
 never '(nlohmann/json\.hpp|CLI/|spdlog/)' '^(topology|framework|actors|apps/common)/.*\.hpp$' \
   "JSON, CLI11 and spdlog only in .cpp files of what others include: they are heavy (json_fwd.hpp)"
 

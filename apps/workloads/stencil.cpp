@@ -1,0 +1,173 @@
+// A 2-D five-point stencil: each device has a strip of rows of an n x n grid and gets the nearest
+// row of each neighbour in every step. The border stays zero.
+#include <algorithm>
+#include <cmath>
+
+#include "apps/workloads/list.hpp"
+#include "apps/workloads/measured.hpp"
+
+namespace weft::workloads {
+namespace {
+
+constexpr std::uint64_t kSeed = 4;
+constexpr float kCentre = 0.5f, kSide = 0.125f;
+
+const auto& fill_strip() {
+  static const auto kernel = Kernel("fill_strip")
+                                 .cpu([](Cpu&, std::int64_t first_row, Out<float> strip) {
+                                   const auto first =
+                                       static_cast<std::uint64_t>(first_row * strip.dim(1));
+                                   for (std::size_t i = 0; i < strip.size(); ++i)
+                                     strip[i] = random_element(kSeed, first + i);
+                                 })
+                                 .cost([](std::int64_t, Out<float> strip) {
+                                   return Cost{0, 4.0 * static_cast<double>(strip.size())};
+                                 });
+  return kernel;
+}
+
+// The first and the last row of a strip, for its neighbours.
+const auto& edges() {
+  static const auto kernel =
+      Kernel("edges")
+          .cpu([](Cpu&, In<float> strip, Out<float> top, Out<float> bottom) {
+            std::copy_n(strip.begin(), top.size(), top.begin());
+            std::copy_n(strip.end() - bottom.size(), bottom.size(), bottom.begin());
+          })
+          .cost([](In<float>, Out<float> top, Out<float> bottom) {
+            return Cost{0, 8.0 * static_cast<double>(top.size() + bottom.size())};
+          });
+  return kernel;
+}
+
+const auto& relax() {
+  static const auto kernel =
+      Kernel("relax")
+          .cpu([](Cpu& cpu, In<float> from, In<float> above, In<float> below, Out<float> to) {
+            const auto rows = static_cast<std::size_t>(from.dim(0));
+            const auto width = static_cast<std::size_t>(from.dim(1));
+            cpu.parallel_ranges(rows, 64, [&](std::size_t begin, std::size_t end) {
+              for (std::size_t i = begin; i < end; ++i) {
+                const float* row = from.data() + i * width;
+                const float* up = i > 0 ? row - width : above.data();
+                const float* down = i + 1 < rows ? row + width : below.data();
+                float* next = to.data() + i * width;
+                for (std::size_t j = 0; j < width; ++j) {
+                  const float left = j > 0 ? row[j - 1] : 0.0f;
+                  const float right = j + 1 < width ? row[j + 1] : 0.0f;
+                  next[j] = kCentre * row[j] + kSide * (up[j] + down[j] + left + right);
+                }
+              }
+            });
+          })
+          .cost([](In<float> from, In<float>, In<float>, Out<float>) {
+            return Cost{6.0 * static_cast<double>(from.size()),
+                        8.0 * static_cast<double>(from.size())};
+          });
+  return kernel;
+}
+
+struct Strip {
+  Device device;
+  std::int64_t first, rows;
+  Tensor<float> values, top, bottom;
+};
+
+std::vector<Strip> make_strips(const std::vector<Device>& devices, std::int64_t n) {
+  const auto count = static_cast<std::int64_t>(devices.size());
+  if (n < count)
+    throw std::invalid_argument("stencil: n = " + std::to_string(n) + " has no row for each of " +
+                                std::to_string(count) + " devices");
+  std::vector<Strip> strips;
+  for (std::int64_t d = 0; d < count; ++d) {
+    const std::int64_t first = n * d / count, rows = n * (d + 1) / count - first;
+    const Device& device = devices[static_cast<std::size_t>(d)];
+    Strip strip{device, first, rows, device.tensor<float>({rows, n}), {}, {}};
+    device.submit(fill_strip(), first, out(strip.values));
+    strips.push_back(std::move(strip));
+  }
+  return strips;
+}
+
+void step(std::vector<Strip>& strips, const Tensor<float>& border, std::int64_t n, Counted& ops) {
+  for (Strip& strip : strips) {
+    strip.top = strip.device.tensor<float>({n});
+    strip.bottom = strip.device.tensor<float>({n});
+    ops.submit(strip.device, edges(), in(strip.values), out(strip.top), out(strip.bottom));
+  }
+  for (std::size_t d = 0; d < strips.size(); ++d) {
+    const auto& above = d > 0 ? strips[d - 1].bottom : border;
+    const auto& below = d + 1 < strips.size() ? strips[d + 1].top : border;
+    auto next = strips[d].device.tensor<float>({strips[d].rows, n});
+    ops.submit(strips[d].device, relax(), in(strips[d].values), in(above), in(below), out(next));
+    strips[d].values = std::move(next);
+  }
+}
+
+std::vector<double> reference(std::int64_t n, std::int64_t steps) {
+  const std::int64_t wide = n + 2;  // with the border
+  std::vector<double> now(static_cast<std::size_t>(wide * wide)), next = now;
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j < n; ++j)
+      now[static_cast<std::size_t>((i + 1) * wide + j + 1)] =
+          static_cast<double>(random_element(kSeed, static_cast<std::uint64_t>(i * n + j)));
+  for (std::int64_t s = 0; s < steps; ++s) {
+    for (std::int64_t i = 1; i <= n; ++i)
+      for (std::int64_t j = 1; j <= n; ++j) {
+        const double* at = now.data() + i * wide + j;
+        next[static_cast<std::size_t>(i * wide + j)] =
+            static_cast<double>(kCentre) * *at +
+            static_cast<double>(kSide) * (at[-wide] + at[wide] + at[-1] + at[1]);
+      }
+    now.swap(next);
+  }
+  return now;
+}
+
+// All values stay within [-1, 1] and each step rounds a few times.
+void check(const std::vector<Strip>& strips, std::int64_t n, std::int64_t steps) {
+  const auto expected = reference(n, steps);
+  const double bound = 4e-7 * static_cast<double>(steps);
+  std::int64_t at = 0;
+  for (const Strip& strip : strips) {
+    const auto host = strip.values.to_host();
+    for (const float value : host.span()) {
+      const std::int64_t place = (at / n + 1) * (n + 2) + at % n + 1;
+      expect_near("grid", static_cast<std::size_t>(at), static_cast<double>(value),
+                  expected[static_cast<std::size_t>(place)], bound);
+      ++at;
+    }
+  }
+}
+
+Result run(const Context& context) {
+  const std::int64_t n = context.values.number("n"), steps = context.values.number("steps");
+  auto strips = make_strips(context.devices, n);
+  const auto border = context.runtime.zeros({n}, context.devices.front());
+  Counted ops;
+  Result result;
+  result.seconds = timed(context.runtime, [&] {
+    for (std::int64_t s = 0; s < steps; ++s) step(strips, border, n, ops);
+    for (const Strip& strip : strips) strip.values.future().wait();
+  });
+  const auto count = static_cast<double>(n), rounds = static_cast<double>(steps);
+  result.flops = 6 * count * count * rounds;
+  result.bytes = 8 * count * rounds * static_cast<double>(strips.size() - 1);
+  result.ops = ops.ops();
+  result.check = checked(context.runtime, "the grid against a serial one in double precision",
+                         [&] { check(strips, n, steps); });
+  return result;
+}
+
+}  // namespace
+
+Workload stencil_workload() {
+  return {"stencil",
+          "a 2-D five-point stencil, a strip of rows a device, rows exchanged in each step",
+          {number("n", 256, 1, 1 << 16, "the grid is n x n"),
+           number("steps", 10, 1, 1'000'000, "steps")},
+          {fill_strip().code(), edges().code(), relax().code()},
+          run};
+}
+
+}  // namespace weft::workloads
