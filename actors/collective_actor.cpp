@@ -54,11 +54,13 @@ class Expansion {
       : fabric_(fabric), whole_(whole), call_(*static_cast<CollectiveCall*>(whole.scalars())) {}
   ~Expansion() {
     for (Op* op : made_) release(op);
+    if (begin_) release(begin_);
   }
   Expansion(const Expansion&) = delete;
   Expansion& operator=(const Expansion&) = delete;
 
   void run() {
+    if (whole_.wait_count > kManyWaits) begin_ = make_begin();
     for (const CollectiveStep& step : call_.plan->steps) {
       // Members may share a memory, as a GPU and the socket on its chip do: no link leads there.
       if (step.kind == CollectiveStep::Kind::Add ||
@@ -71,6 +73,8 @@ class Expansion {
   }
 
  private:
+  static constexpr std::uint32_t kManyWaits = 32;
+
   struct Touch {
     Op* writer = nullptr;
     std::vector<Op*> readers;
@@ -135,8 +139,27 @@ class Expansion {
     Touch& target = touched(into, region);
     set.add(target.writer, false);
     for (Op* reader : target.readers) set.add(reader, true);
+    if (begin_)
+      set.add(begin_, false);
+    else
+      add_waits(set);
+  }
+
+  void add_waits(DependencySet& set) const {
     for (std::size_t i = 0; i < whole_.wait_count; ++i)
       set.add(untagged(whole_.waits()[i]), is_order_only(whole_.waits()[i]));
+  }
+
+  // Done when all that the operation waits for is: one op for each step to wait for, where that
+  // would be very many. The caller gets a reference.
+  Op* make_begin() const {
+    static const KernelCode& code = join_code("collective_begin", nullptr);
+    DependencySet set;
+    add_waits(set);
+    Op* op = make_op(&code, 0, 0, 0, 2);
+    connect(op, set);
+    satisfy(op, send_to_owner());
+    return op;
   }
 
   void touch(Op* op, const Replica* from, const Replica* into, std::uint32_t region) {
@@ -257,6 +280,7 @@ class Expansion {
   std::unordered_map<std::uint32_t, Replica*> temporaries_;
   std::unordered_map<const Replica*, std::vector<Touch>> touched_;  // by region
   std::vector<Op*> made_;
+  Op* begin_ = nullptr;
 };
 
 }  // namespace

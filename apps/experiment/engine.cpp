@@ -27,11 +27,6 @@ Machine machine_of(const MachineChoice& choice) {
   }
 }
 
-std::optional<std::string> simulate(RuntimeOptions& options) {
-  static_cast<void>(options);
-  return "simulated engine not available in this build";
-}
-
 std::optional<RuntimeOptions> runtime_options(const Point& point, const Machine& machine,
                                               std::string& reason) {
   RuntimeOptions options;
@@ -41,6 +36,7 @@ std::optional<RuntimeOptions> runtime_options(const Point& point, const Machine&
     if (name == "precision") options.precision = parse_precision(value);
     if (name == "p2p") options.p2p = value == "true";
     if (name == "relay") options.relay = value == "true";
+    if (name == "data") options.data = parse_data(value);
     if (name == "emulated") options.emulated = emulated_options(value);
   }
   if (point.engine == Engine::Real) {
@@ -54,12 +50,7 @@ std::optional<RuntimeOptions> runtime_options(const Point& point, const Machine&
   // A live machine without GPUs gets two emulated ones, as everywhere; another is what it is.
   const bool has_gpus = point.machine.is_live() || !machine.gpus.empty();
   options.gpus = has_gpus ? GpuMode::Emulated : GpuMode::None;
-  if (point.engine == Engine::Simulated) {
-    if (const auto problem = simulate(options)) {
-      reason = *problem;
-      return std::nullopt;
-    }
-  }
+  options.simulate = point.engine == Engine::Simulated;
   return options;
 }
 

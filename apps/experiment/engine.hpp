@@ -12,9 +12,6 @@ namespace weft::experiment {
 /// The machine that was chosen, changed as the spec says. Throws `SpecError` naming its line.
 Machine machine_of(const MachineChoice& choice);
 
-/// Makes `options` those of a runtime in virtual time; or the reason why this build cannot.
-std::optional<std::string> simulate(RuntimeOptions& options);
-
 /// What a point's runtime is made of; nothing if it cannot be, and then `reason` says why.
 /// `machine` is the point's; throws as `machine_of` for options that are not understood.
 std::optional<RuntimeOptions> runtime_options(const Point& point, const Machine& machine,

@@ -120,6 +120,7 @@ const std::map<std::string, Check>& options() {
   static const std::map<std::string, Check> checks{{"precision", one_of({"fp32", "tf32", "bf16"})},
                                                    {"p2p", one_of({"true", "false"})},
                                                    {"relay", one_of({"true", "false"})},
+                                                   {"data", one_of({"real", "none"})},
                                                    {"emulated", [](const std::string& value) {
                                                       parse_emulated_options(value);
                                                       return value;
