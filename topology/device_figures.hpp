@@ -21,6 +21,7 @@ struct DeviceFigures {
   double fp64 = 0;         ///< flop/s of the vector units
   double fp64_matrix = 0;  ///< flop/s of matrix (tensor) units; 0 where they do no double precision
   double fp32 = 0;         ///< flop/s of the vector units
+  double fp32_matrix = 0;  ///< flop/s of matrix units in full single precision (AMD)
   double tf32 = 0;         ///< flop/s of matrix units on TF32
   double fp16 = 0;         ///< flop/s of matrix units on half precision, summed in single precision
   double bf16 = 0;         ///< the same on bfloat16

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "actors/runtime_options.hpp"
-#include "apps/common/edit_options.hpp"
+#include "apps/topo/edit_options.hpp"
 #include "topology/discover.hpp"
 #include "topology/shipped.hpp"
 #ifdef WEFT_HAVE_CUDA

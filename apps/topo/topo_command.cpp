@@ -7,7 +7,7 @@
 #include <memory>
 #include <sstream>
 
-#include "apps/common/edit_options.hpp"
+#include "apps/topo/edit_options.hpp"
 #include "apps/topo/measure_host.hpp"
 #include "topology/discover.hpp"
 #include "topology/machine_diff.hpp"
@@ -39,7 +39,7 @@ struct Sources {
             "again, each is laid over those before")
         ->allow_extra_args(false);
     command.add_flag("--live", live, "The machine this runs on (the default without --from)");
-    apps::add_edit_options(command, edits);
+    add_edit_options(command, edits);
   }
 
   [[nodiscard]] bool is_live() const { return live || from.empty(); }

@@ -54,6 +54,8 @@ TEST_CASE("figures are those of the data sheets", "[topology]") {
   CHECK(h100->memory_bytes_per_second == 3.35e12);
   CHECK(h100->multiprocessors == 132);
   CHECK(published_figures("Tesla V100-SXM2-16GB")->bf16 == 0);
+  CHECK(h100->fp32_matrix == 0);
+  CHECK(published_figures("MI250X")->fp32_matrix == 47.9e12);
   CHECK(published_figures("MI250X")->memory_bytes == std::size_t{64} << 30);
 }
 

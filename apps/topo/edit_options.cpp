@@ -1,14 +1,10 @@
-#pragma once
+#include "apps/topo/edit_options.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include "topology/machine_edit.hpp"
+namespace weft {
 
-namespace weft::apps {
-
-/// Adds `--set`, `--remove` and `--add` to `command`; each may be given several times. `edits`
-/// outlives the command.
-inline void add_edit_options(CLI::App& command, MachineEdits& edits) {
+void add_edit_options(CLI::App& command, MachineEdits& edits) {
   command
       .add_option("--set", edits.set,
                   "Change a figure of the machine: PATH=VALUE, e.g. \"link3.bytes_per_second=12 "
@@ -27,4 +23,4 @@ inline void add_edit_options(CLI::App& command, MachineEdits& edits) {
       ->allow_extra_args(false);
 }
 
-}  // namespace weft::apps
+}  // namespace weft
