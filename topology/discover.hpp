@@ -20,12 +20,12 @@ Machine discover(const DiscoverOptions& options = {});
 ///
 /// Comma-separated parts, any order, each at most once: `N sockets [x M cores [x T threads]]`,
 /// `N gpus`, `nvlink [N GB/s]` (every GPU pair), `pcie N GB/s`, `memory N GB` (per socket),
-/// `gpu memory N GB`, `N hosts` (all else is per host). Sizes are binary (1 GB is 1 GiB), rates
-/// decimal. Left out: 1 socket x 1 core, no GPU, PCIe 4.0 x16 (25 GB/s payload), no NVLink (300
-/// GB/s where no rate is given), 64 GB, GPUs of 16 GB, 1 host. GPUs are spread over the sockets in
-/// order; hardware threads count from 0 through all sockets and hosts. Several hosts have a NIC
-/// each, joined by a network of 50 GB/s. Throws `TopologyError` naming the bad part and the
-/// grammar.
+/// `gpu memory N GB`, `N hosts` (all else is per host), `network N GB/s` (a host's NIC and its link
+/// to the network). Sizes are binary (1 GB is 1 GiB), rates decimal. Left out: 1 socket x 1 core,
+/// no GPU, PCIe 4.0 x16 (25 GB/s payload), no NVLink (300 GB/s where no rate is given), 64 GB, GPUs
+/// of 16 GB, 1 host, a network of 50 GB/s. GPUs are spread over the sockets in order; hardware
+/// threads count from 0 through all sockets and hosts. Several hosts have a NIC each, at the first
+/// socket, joined by one hub. Throws `TopologyError` naming the bad part and the grammar.
 Machine parse_machine(const std::string& description);
 
 /// The machine as an indented tree with links and rates, for people.

@@ -151,12 +151,11 @@ void set_efficiencies(HwBuild& build) {
           std::upper_bound(steps.begin(), steps.end(), value_of(core)) - steps.begin() - 1);
 }
 
-/// Cores and caches among the objects of `[begin, end)` whose hardware threads lie at `place`.
-void fill_socket(HwBuild& build, Socket& socket, std::uint32_t place) {
+/// Cores of the hardware threads `pus`, by their place in `HwTree::pus`.
+void fill_socket(HwBuild& build, Socket& socket, const std::vector<std::uint32_t>& pus) {
   const HwTree& tree = build.tree;
   std::map<std::uint32_t, Core> cores;  // by the object that stands for the core
-  for (std::uint32_t p = 0; p < tree.pus.size(); ++p) {
-    if (build.place_of_pu[p] != place) continue;
+  for (const std::uint32_t p : pus) {
     const std::uint32_t pu = tree.pus[p];
     const auto cpu = static_cast<std::uint32_t>(tree.objects[pu].os_index);
     socket.cpus.push_back(cpu);
@@ -167,14 +166,23 @@ void fill_socket(HwBuild& build, Socket& socket, std::uint32_t place) {
     std::sort(core.pus.begin(), core.pus.end());
     socket.cores.push_back(std::move(core));
   }
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> caches;
-  for (const HwObject& object : tree.objects) {
-    if (object.type != HwType::Cache || object.pu_begin == object.pu_end) continue;
+}
+
+/// Each place's caches: those that some of its hardware threads lie below.
+void fill_caches(HwBuild& build) {
+  using Key = std::pair<std::uint32_t, std::uint64_t>;
+  std::vector<std::map<Key, std::uint32_t>> caches(build.places.size());
+  for (const HwObject& object : build.tree.objects) {
+    if (object.type != HwType::Cache) continue;
     const auto first = build.place_of_pu.begin();
-    if (std::find(first + object.pu_begin, first + object.pu_end, place) != first + object.pu_end)
-      ++caches[{object.cache_depth, object.bytes}];
+    std::vector<std::uint32_t> places(first + object.pu_begin, first + object.pu_end);
+    std::sort(places.begin(), places.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
+    for (const std::uint32_t place : places) ++caches[place][{object.cache_depth, object.bytes}];
   }
-  for (const auto& [key, count] : caches) socket.caches.push_back({key.first, key.second, count});
+  for (std::size_t place = 0; place < caches.size(); ++place)
+    for (const auto& [key, count] : caches[place])
+      build.machine.sockets[place].caches.push_back({key.first, key.second, count});
 }
 
 }  // namespace
@@ -214,8 +222,11 @@ void add_sockets(HwBuild& build) {
                                             " hardware threads belong to no package; they form " +
                                             to_string(Node(id)));
   }
+  std::vector<std::vector<std::uint32_t>> pus(build.places.size());
+  for (std::uint32_t p = 0; p < tree.pus.size(); ++p) pus[build.place_of_pu[p]].push_back(p);
   for (std::uint32_t place = 0; place < build.places.size(); ++place)
-    fill_socket(build, build.machine.sockets[place], place);
+    fill_socket(build, build.machine.sockets[place], pus[place]);
+  fill_caches(build);
   set_efficiencies(build);
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "topology/hw_build.hpp"
@@ -6,6 +7,9 @@
 
 namespace weft {
 namespace {
+
+// The largest machines with one memory had 256 sockets (SGI UV 3000).
+constexpr std::size_t kMostPlaces = 256;
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -130,6 +134,12 @@ void add_memories(HwBuild& build) {
 }
 
 void add_socket_links(HwBuild& build) {
+  // Every two places of a host are joined: what is no machine must not make millions of links.
+  std::map<std::uint32_t, std::size_t> count;
+  for (const std::uint32_t host : build.hosts)
+    if (++count[host] > kMostPlaces)
+      throw TopologyError(build.machine.source + ": more than " + std::to_string(kMostPlaces) +
+                          " packages or NUMA nodes of one host; expected a machine");
   // Firmware's distance table is relative to local access, which is 10; the smallest distance
   // between memories of two places is that of the places.
   const HwMatrix* slit = nullptr;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "topology/machine_file.hpp"
+#include "topology/machine_match.hpp"
 #include "topology/names.hpp"
 #include "topology/reach.hpp"
 
@@ -30,8 +31,6 @@ class Removal {
     for (int kind = 0; kind < 6; ++kind) gone_[kind].resize(sizes[kind]);
     gone_links_.resize(m_.links.size());
   }
-
-  bool has(Node n) const { return n.index < gone_[static_cast<std::size_t>(n.kind)].size(); }
 
   void take(Node n) {
     gone_[static_cast<std::size_t>(n.kind)][n.index] = true;
@@ -102,6 +101,40 @@ class Removal {
   std::vector<std::uint32_t> moved_[6];
 };
 
+/// A value in the machine file: the list it is in, its place there, and its key.
+struct Place {
+  std::string list;
+  std::size_t index = 0;
+  std::string key;
+};
+
+/// The memory whose own figures `memory.` leads to.
+MemoryId memory_of(const Machine& machine, Node node) {
+  if (node.kind == NodeKind::Gpu) return machine.gpus[node.index].memory;
+  if (node.kind == NodeKind::Disk) return machine.disks[node.index].memory;
+  return {};
+}
+
+std::vector<Place> places_of(const Machine& machine, const std::string& path) {
+  const std::size_t dot = path.find('.');
+  if (dot == std::string::npos || dot + 1 == path.size())
+    fail(path, "expected an id and a key, for example gpu0.model, link3.bytes_per_second");
+  const Things things = find_things(machine, path.substr(0, dot));
+  const std::string key = path.substr(dot + 1), through = "memory.";
+  std::vector<Place> places;
+  for (const Node node : things.nodes) {
+    if (!key.starts_with(through)) {
+      places.push_back({list_of(node.kind), node.index, key});
+      continue;
+    }
+    const MemoryId memory = memory_of(machine, node);
+    if (!memory.is_valid()) fail(path, to_string(node) + " has no memory of its own");
+    places.push_back({list_of(NodeKind::Memory), memory.value, key.substr(through.size())});
+  }
+  for (const LinkId link : things.links) places.push_back({"links", link.value, key});
+  return places;
+}
+
 }  // namespace
 
 Machine with_value(const Machine& machine, const std::string& assignment) {
@@ -116,21 +149,12 @@ Machine with_value(const Machine& machine, const std::string& assignment) {
   if (path == "source") {
     document["source"] = value;
   } else {
-    const std::size_t dot = path.find('.');
-    const std::string id = path.substr(0, dot);
-    if (dot == std::string::npos || dot + 1 == path.size())
-      fail(path, "expected an id and a key, for example gpu0.model, link3.bytes_per_second");
-    const auto node = parse_node(id);
-    const auto link = parse_link_id(id);
-    if (!node && !link) fail(path, "\"" + id + "\" is no id such as gpu0, mem1, link3");
-    Json& list = document[node ? list_of(node->kind) : "links"];
-    const std::size_t index = node ? node->index : link->value;
-    if (index >= list.size())
-      fail(path, "there is no " + id + "; the machine has " + std::to_string(list.size()) +
-                     " of that kind");
-    list[index][path.substr(dot + 1)] = value;
-    // A changed figure of a link is what somebody assumes.
-    if (link && path.substr(dot + 1) != "provenance") list[index]["provenance"] = "assumed";
+    for (const Place& place : places_of(machine, path)) {
+      Json& thing = document[place.list][place.index];
+      thing[place.key] = value;
+      // A changed figure of a link is what somebody assumes.
+      if (place.list == "links" && place.key != "provenance") thing["provenance"] = "assumed";
+    }
   }
   try {
     Machine changed = read_machine_file(document.dump(), "--set " + path);
@@ -143,22 +167,18 @@ Machine with_value(const Machine& machine, const std::string& assignment) {
 
 Machine without(const Machine& machine, const std::string& thing) {
   Removal removal(machine);
-  if (const auto node = parse_node(thing)) {
-    if (!removal.has(*node)) fail(thing, "is not there; see weft topo");
-    removal.take(*node);
-    return removal.result();
-  }
-  if (const auto link = parse_link_id(thing)) {
-    if (link->value >= machine.links.size())
-      fail(thing,
-           "is not there; the machine has " + std::to_string(machine.links.size()) + " links");
-    removal.take_link(link->value);
-    return removal.result();
-  }
   const std::size_t dash = thing.find('-');
-  const auto a = parse_node(thing.substr(0, dash));
-  const auto b = dash == std::string::npos ? std::nullopt : parse_node(thing.substr(dash + 1));
-  if (!a || !b) fail(thing, "expected an id such as gpu1 or link3, or two nodes such as gpu0-gpu1");
+  if (dash == std::string::npos || thing.find(':') != std::string::npos) {
+    const Things things = find_things(machine, thing);
+    for (const Node node : things.nodes) removal.take(node);
+    for (const LinkId link : things.links) removal.take_link(link.value);
+    return removal.result();
+  }
+  const auto a = parse_node(thing.substr(0, dash)), b = parse_node(thing.substr(dash + 1));
+  if (!a || !b)
+    fail(thing,
+         "expected an id such as gpu1 or link3, a pattern such as link:nvlink*, or two nodes "
+         "such as gpu0-gpu1");
   bool any = false;
   for (std::size_t i = 0; i < machine.links.size(); ++i) {
     const Link& link = machine.links[i];
@@ -169,6 +189,13 @@ Machine without(const Machine& machine, const std::string& thing) {
   }
   if (!any) fail(thing, "no link joins these two");
   return removal.result();
+}
+
+Machine edited(Machine machine, const MachineEdits& edits) {
+  for (const std::string& thing : edits.remove) machine = without(machine, thing);
+  for (const std::string& text : edits.add) machine = with_added(machine, text);
+  for (const std::string& assignment : edits.set) machine = with_value(machine, assignment);
+  return machine;
 }
 
 }  // namespace weft

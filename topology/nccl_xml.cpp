@@ -94,10 +94,12 @@ class NcclXmlReader {
 
   std::vector<std::uint32_t> affinity(pugi::xml_node node) {
     const std::string_view text = node.attribute("affinity").value();
-    auto cpus = parse_cpu_mask(text);
+    auto cpus = parse_cpu_mask(text, kMaxHostCpu);
     if (!cpus)
-      xml_.fail(node, "affinity=\"" + std::string(text.substr(0, 40)) +
-                          "\"; expected 32-bit words in hexadecimal, separated by commas");
+      xml_.fail(node,
+                "affinity=\"" + std::string(text.substr(0, 40)) +
+                    "\"; expected 32-bit words in hexadecimal, separated by commas, at most " +
+                    std::to_string(kMaxHostCpu) + " bits");
     return std::move(*cpus);
   }
 

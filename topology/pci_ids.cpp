@@ -135,6 +135,8 @@ std::string gpu_name(std::uint16_t vendor, std::uint16_t device) {
 
 std::size_t gpu_memory_of(std::string_view model) {
   constexpr std::size_t kGiB = std::size_t{1} << 30;
+  // `GH200 480GB` names the processor's memory.
+  if (contains(model, "GH200")) return (contains(model, "144G") ? 144 : 96) * kGiB;
   for (std::size_t at = model.find("GB"); at != std::string_view::npos;
        at = model.find("GB", at + 2)) {
     std::size_t begin = at;

@@ -49,7 +49,8 @@ std::string format_cpu_list(const std::vector<std::uint32_t>& cpus) {
   return text;
 }
 
-std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text) {
+std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text,
+                                                         std::uint32_t most) {
   std::vector<std::uint32_t> cpus;
   text = trimmed(text);
   if (text.empty()) return cpus;
@@ -58,7 +59,7 @@ std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text) 
   const auto number = [&](std::uint32_t& value) {
     while (at < end && is_blank(*at)) ++at;
     const auto result = std::from_chars(at, end, value);
-    if (result.ec != std::errc() || value > kMaxCpu) return false;
+    if (result.ec != std::errc() || value > most) return false;
     at = result.ptr;
     while (at < end && is_blank(*at)) ++at;
     return true;
@@ -71,7 +72,7 @@ std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text) 
       ++at;
       if (!number(last) || last < first) return std::nullopt;
     }
-    if (cpus.size() + (last - first) > 2 * static_cast<std::size_t>(kMaxCpu)) return std::nullopt;
+    if (cpus.size() + (last - first) > 2 * static_cast<std::size_t>(most)) return std::nullopt;
     for (std::uint32_t cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
     if (at == end) break;
     if (*at++ != ',') return std::nullopt;
@@ -81,7 +82,8 @@ std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text) 
   return cpus;
 }
 
-std::optional<std::vector<std::uint32_t>> parse_cpu_mask(std::string_view text) {
+std::optional<std::vector<std::uint32_t>> parse_cpu_mask(std::string_view text,
+                                                         std::uint32_t most) {
   std::vector<std::uint32_t> words;
   while (true) {
     const std::size_t comma = text.find(',');
@@ -96,7 +98,7 @@ std::optional<std::vector<std::uint32_t>> parse_cpu_mask(std::string_view text) 
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
   }
-  if (words.size() > kMaxCpu / 32) return std::nullopt;
+  if (words.size() > most / 32) return std::nullopt;
   std::vector<std::uint32_t> bits;
   for (std::size_t w = 0; w < words.size(); ++w)
     for (std::uint32_t bit = 0; bit < 32; ++bit)

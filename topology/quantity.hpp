@@ -13,15 +13,21 @@ namespace weft {
 /// a sorted list.
 std::string format_cpu_list(const std::vector<std::uint32_t>& cpus);
 
-/// The reverse; also takes blanks and one-element ranges (`8-8`). Sorted, without repeats. Nothing
-/// if the text is no such list, a range runs backwards, or a number is above `kMaxCpu`.
-std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text);
+/// No machine or cluster of ours has a hardware thread of a higher number.
 inline constexpr std::uint32_t kMaxCpu = 1u << 20;
+/// No host has: Linux counts up to 8,192 (CONFIG_NR_CPUS of x86-64, the most of all).
+inline constexpr std::uint32_t kMaxHostCpu = 1u << 16;
+
+/// The reverse; also takes blanks and one-element ranges (`8-8`). Sorted, without repeats. Nothing
+/// if the text is no such list, a range runs backwards, or a number is above `most`.
+std::optional<std::vector<std::uint32_t>> parse_cpu_list(std::string_view text,
+                                                         std::uint32_t most = kMaxCpu);
 
 /// A mask as the kernel, hwloc and NCCL write it: 32-bit words in hexadecimal, highest first, with
 /// or without 0x, an empty word for 0: `0x0000ffff,,0x0`. The numbers of its bits, rising. Nothing
-/// if the text is no such mask or longer than `kMaxCpu` bits.
-std::optional<std::vector<std::uint32_t>> parse_cpu_mask(std::string_view text);
+/// if the text is no such mask or longer than `most` bits.
+std::optional<std::vector<std::uint32_t>> parse_cpu_mask(std::string_view text,
+                                                         std::uint32_t most = kMaxCpu);
 
 /// Bytes for people: `64 GiB`, `1.5 TiB`, `0 B`.
 std::string format_bytes(std::size_t bytes);

@@ -136,6 +136,9 @@ class SmiReader {
         columns_ = header_of(words);
         if (columns_.empty()) continue;
         if (columns_.size() > kMostDevices) fail(number, "more than 1024 devices");
+        for (std::size_t i = 0; i < columns_.size(); ++i)
+          if (!column_of_.emplace(columns_[i], i).second)
+            fail(number, columns_[i] + " has two columns");
         find_affinity_columns(words);
         in_matrix = true;
       } else if (in_matrix) {
@@ -156,8 +159,8 @@ class SmiReader {
  private:
   struct Row {
     std::size_t line = 0;
-    std::map<std::string, Cell> cells;
-    std::vector<std::uint32_t> affinity;
+    std::vector<Cell> cells;  ///< as many of the columns as there are
+    std::size_t affinity = 0;
     std::int64_t numa = -1;
   };
 
@@ -184,7 +187,7 @@ class SmiReader {
     for (; at < words.size() && at - 1 < columns_.size(); ++at) {
       const auto cell = cell_of(words[at].text);
       if (!cell) break;
-      row.cells[columns_[at - 1]] = *cell;
+      row.cells.push_back(*cell);
     }
     if (at - 1 < columns_.size() && at < words.size())
       fail(number, "\"" + std::string(words[at].text.substr(0, 40)) + "\" in the column of " +
@@ -217,11 +220,7 @@ class SmiReader {
       }
       if (word.text == "N/A") continue;
       if (column == 'c') {
-        const auto cpus = parse_cpu_list(word.text);
-        if (!cpus)
-          fail(number, "CPU affinity \"" + std::string(word.text.substr(0, 40)) +
-                           "\"; expected a list such as 0-31,64-95");
-        row.affinity = *cpus;
+        row.affinity = affinity(word.text, number);
       } else if (column == 'n') {
         std::uint32_t numa = 0;
         const auto result =
@@ -232,6 +231,21 @@ class SmiReader {
         row.numa = numa;
       }
     }
+  }
+
+  /// The index of a set of hardware threads. Many rows have the same text: it is read once.
+  std::size_t affinity(std::string_view text, std::size_t line) {
+    const auto known = by_text_.find(text);
+    if (known != by_text_.end()) return known->second;
+    auto cpus = parse_cpu_list(text, kMaxHostCpu);
+    if (!cpus)
+      fail(line, "CPU affinity \"" + std::string(text.substr(0, 40)) +
+                     "\"; expected a list such as 0-31,64-95, up to " +
+                     std::to_string(kMaxHostCpu));
+    const auto [same, is_new] = by_cpus_.emplace(*cpus, matrix_.affinities.size());
+    if (is_new) matrix_.affinities.push_back(std::move(*cpus));
+    by_text_.emplace(text, same->second);
+    return same->second;
   }
 
   /// `NIC0: mlx5_0` below the matrix.
@@ -251,8 +265,21 @@ class SmiReader {
       if (is_gpu_name(column) && !rows_.count(column))
         throw TopologyError(name_ + ": " + column + " has a column and no row; " +
                             std::string(kExpected));
+    constexpr std::size_t kNone = ~std::size_t{0};
+    std::vector<const Row*> rows;
+    std::vector<std::size_t> columns;  // of each device, if it has one
     for (const std::string& name : devices) {
-      const Row& row = rows_.at(name);
+      rows.push_back(&rows_.at(name));
+      const auto column = column_of_.find(name);
+      columns.push_back(column == column_of_.end() ? kNone : column->second);
+    }
+    const auto cell_at = [&](std::size_t device, std::size_t other) -> const Cell* {
+      const std::vector<Cell>& cells = rows[device]->cells;
+      return columns[other] < cells.size() ? &cells[columns[other]] : nullptr;
+    };
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      const std::string& name = devices[i];
+      const Row& row = *rows[i];
       SmiMatrix::Device device;
       const auto legend = names_.find(name);
       device.name = legend == names_.end() ? name : legend->second;
@@ -260,18 +287,16 @@ class SmiReader {
       device.line = row.line;
       device.affinity = row.affinity;
       device.numa = row.numa;
-      for (const std::string& other : devices) {
+      for (std::size_t k = 0; k < devices.size(); ++k) {
         // A missing cell is told by the other device's row.
+        const Cell *own = cell_at(i, k), *mirrored = cell_at(k, i);
         Cell cell;
-        const auto own = row.cells.find(other);
-        if (own != row.cells.end()) cell = own->second;
-        const auto& back = rows_.at(other).cells;
-        const auto mirrored = back.find(name);
-        if (mirrored != back.end()) {
-          if (own == row.cells.end()) cell = mirrored->second;
-          cell.nvlinks = std::max(cell.nvlinks, mirrored->second.nvlinks);
+        if (own) cell = *own;
+        if (mirrored) {
+          if (!own) cell = *mirrored;
+          cell.nvlinks = std::max(cell.nvlinks, mirrored->nvlinks);
         }
-        if (name == other) cell = {SmiRelation::Self, 0};
+        if (i == k) cell = {SmiRelation::Self, 0};
         device.relations.push_back(cell.relation);
         device.nvlinks.push_back(cell.nvlinks);
       }
@@ -290,6 +315,9 @@ class SmiReader {
   SmiMatrix matrix_;
   std::vector<std::string> columns_, order_;
   std::vector<AffinityColumn> affinity_columns_;
+  std::map<std::string, std::size_t> column_of_;
+  std::map<std::string_view, std::size_t> by_text_;  ///< of affinities; views of `text_`
+  std::map<std::vector<std::uint32_t>, std::size_t> by_cpus_ = {{{}, 0}};
   std::map<std::string, Row> rows_;
   std::map<std::string, std::string> names_;
 };

@@ -16,13 +16,15 @@ struct SmiMatrix {
     std::string name;  ///< `GPU0`, `NIC0`, `mlx5_0`
     bool is_gpu = false;
     std::size_t line = 0;
-    std::vector<SmiRelation> relations;   ///< by index of the other device
-    std::vector<std::uint32_t> nvlinks;   ///< by index of the other device; 0 for none
-    std::vector<std::uint32_t> affinity;  ///< hardware threads; empty if not stated
+    std::vector<SmiRelation> relations;  ///< by index of the other device
+    std::vector<std::uint32_t> nvlinks;  ///< by index of the other device; 0 for none
+    std::size_t affinity = 0;            ///< index into `affinities`
     std::int64_t numa = -1;
   };
   std::vector<Device> devices;  ///< GPUs in numerical order, then NICs as they come
-  bool hides_nvlinks = false;   ///< made by `topo -mp`
+  /// Sets of hardware threads, each once; the first is empty: not stated.
+  std::vector<std::vector<std::uint32_t>> affinities = {{}};
+  bool hides_nvlinks = false;  ///< made by `topo -mp`
 };
 
 /// True if the text has a line that looks like a matrix's header.

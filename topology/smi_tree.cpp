@@ -71,7 +71,7 @@ class SmiTree {
         const auto& a = device(i);
         const auto& b = device(j);
         const bool both_stated =
-            (!a.affinity.empty() && !b.affinity.empty()) || (a.numa >= 0 && b.numa >= 0);
+            (a.affinity != 0 && b.affinity != 0) || (a.numa >= 0 && b.numa >= 0);
         const bool same = a.affinity == b.affinity && a.numa == b.numa;
         if (both_stated ? same : relation(i, j) <= SmiRelation::Node) places_.join(i, j);
         if (both_stated && same && relation(i, j) == SmiRelation::Sys) far_within_place_ = true;
@@ -79,7 +79,7 @@ class SmiTree {
     // GPUs joined by NVLink alone, none with an affinity: nothing says that they are apart.
     for (std::size_t i = 0; i < count(); ++i)
       for (std::size_t j = i + 1; j < count(); ++j)
-        if (device(i).affinity.empty() && device(j).affinity.empty() && device(i).numa < 0 &&
+        if (device(i).affinity == 0 && device(j).affinity == 0 && device(i).numa < 0 &&
             device(j).numa < 0 && relation(i, j) == SmiRelation::Unknown)
           places_.join(i, j);
   }
@@ -88,7 +88,7 @@ class SmiTree {
     std::vector<std::uint32_t> cpus;
     std::int64_t numa = -1;
     for (const std::size_t i : devices) {
-      if (cpus.empty()) cpus = device(i).affinity;
+      if (cpus.empty()) cpus = matrix_.affinities[device(i).affinity];
       if (numa < 0) numa = device(i).numa;
     }
     std::erase_if(cpus, [&](std::uint32_t cpu) { return !taken_.insert(cpu).second; });

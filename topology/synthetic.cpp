@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::string_view kGrammar =
     "expected comma-separated parts out of: N sockets [x M cores [x T threads]], N gpus, "
-    "nvlink [N GB/s], pcie N GB/s, memory N GB, gpu memory N GB, N hosts; for example "
+    "nvlink [N GB/s], pcie N GB/s, memory N GB, gpu memory N GB, N hosts, network N GB/s; for "
+    "example "
     "\"2 sockets x 8 cores, 2 gpus\"";
 
 // Enough for the largest clusters that are of use, small enough to answer at once.
@@ -24,6 +25,7 @@ struct Description {
   std::uint32_t sockets = 1, cores = 1, threads = 1, gpus = 0, hosts = 1;
   double pcie = rates::kPcieDefault;
   double nvlink = 0;
+  double network = rates::kNetwork;
   double memory = 64.0 * (1 << 30), gpu_memory = 16.0 * (1 << 30);
 };
 
@@ -73,6 +75,7 @@ class Parser {
       if (comma == std::string_view::npos) break;
       rest.remove_prefix(comma + 1);
     }
+    if (network_ && result_.hosts == 1) fail("network", "needs more than one host to join");
     // Every two sockets of a host are joined, and with NVLink every two GPUs.
     const std::uint64_t nodes =
         static_cast<std::uint64_t>(result_.hosts) *
@@ -146,6 +149,9 @@ class Parser {
     } else if (words.take("pcie")) {
       once(part, pcie_);
       result_.pcie = quantity(part, words.rest(), true);
+    } else if (words.take("network")) {
+      once(part, network_);
+      result_.network = quantity(part, words.rest(), true);
     } else if (words.take("memory")) {
       once(part, memory_);
       result_.memory = quantity(part, words.rest(), false);
@@ -160,7 +166,7 @@ class Parser {
   const std::string& text_;
   Description result_;
   bool sockets_ = false, gpus_ = false, hosts_ = false, nvlink_ = false, pcie_ = false,
-       memory_ = false, gpu_memory_ = false;
+       memory_ = false, gpu_memory_ = false, network_ = false;
 };
 
 void add_host(Machine& machine, const Description& d, std::uint32_t host) {
@@ -239,7 +245,7 @@ void add_host(Machine& machine, const Description& d, std::uint32_t host) {
     nic.near = machine.sockets[first_socket].memories;
     machine.nics.push_back(std::move(nic));
     machine.links.push_back(
-        make_link(LinkKind::Pcie, bridge_of(0), nic_id, rates::kNetwork, rates::kPcieLatency));
+        make_link(LinkKind::Pcie, bridge_of(0), nic_id, d.network, rates::kPcieLatency));
   }
 }
 
@@ -257,8 +263,8 @@ Machine parse_machine(const std::string& description) {
     hub.name = "network";
     machine.hubs.push_back(std::move(hub));
     for (std::uint32_t host = 0; host < d.hosts; ++host)
-      machine.links.push_back(make_link(LinkKind::Network, NicId{host}, network, rates::kNetwork,
-                                        rates::kNetworkLatency));
+      machine.links.push_back(
+          make_link(LinkKind::Network, NicId{host}, network, d.network, rates::kNetworkLatency));
   }
   return machine;
 }

@@ -1,11 +1,43 @@
 #include "apps/common/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 
 #include "actors/runtime_options.hpp"
+#include "apps/topo/edit_options.hpp"
+#include "topology/discover.hpp"
 #include "topology/shipped.hpp"
+#ifdef WEFT_HAVE_CUDA
+#include "actors/cuda/discover.hpp"
+#endif
 
 namespace weft::apps {
+namespace {
+
+/// The machine this runs on, with its GPUs as their driver sees them.
+Machine live_machine() {
+#ifdef WEFT_HAVE_CUDA
+  return discover_with_cuda(read_gpu_facts());
+#else
+  return discover();
+#endif
+}
+
+/// The machine to run on, or none for this one as it is.
+std::optional<Machine> wanted_machine(const CommonOptions& options) {
+  if (options.edits.empty()) {
+    if (options.machine.empty()) return std::nullopt;
+    return machine_from(options.machine);
+  }
+  const char* set = std::getenv("WEFT_MACHINE");
+  const std::string named = !options.machine.empty() ? options.machine : set ? set : "";
+  const bool live = named.empty() || named == "live";
+  Machine machine = live ? live_machine() : machine_from(named);
+  if (live) machine.source = "live, edited";  // described from here on: no engine drives it
+  return edited(std::move(machine), options.edits);
+}
+
+}  // namespace
 
 void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--machine", options.machine,
@@ -18,6 +50,7 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_option(
       "--data", options.data,
       "with --simulate: real (default), or none: only shapes move, results are zeros");
+  add_edit_options(command, options.edits);
   command.add_option("--gpus", options.gpus, "auto, cuda, emulated:N or none (default: auto)");
   command.add_flag("--no-p2p", options.no_p2p, "copies between GPUs go through host memory");
   command.add_option("--emulated", options.emulated,
@@ -28,7 +61,7 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
 
 RuntimeOptions to_runtime_options(const CommonOptions& options, bool record) {
   RuntimeOptions made;
-  if (!options.machine.empty()) made.machine = machine_from(options.machine);
+  made.machine = wanted_machine(options);
   if (!options.gpus.empty()) parse_gpus(options.gpus, made);
   if (!options.emulated.empty()) made.emulated = parse_emulated_options(options.emulated);
   if (options.no_p2p) made.p2p = false;

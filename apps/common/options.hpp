@@ -3,6 +3,7 @@
 #include <string>
 
 #include "actors/runtime.hpp"
+#include "topology/machine_edit.hpp"
 
 namespace CLI {
 class App;
@@ -13,8 +14,9 @@ namespace weft::apps {
 /// What every command that runs ops takes: which machine, which engine, what to write.
 struct CommonOptions {
   std::string
-      machine;       ///< `--machine`: a file, shipped machine or description; empty: this machine
-  std::string gpus;  ///< `--gpus auto|cuda|emulated:N|none`; empty: `WEFT_GPUS` or auto
+      machine;         ///< `--machine`: a file, shipped machine or description; empty: this machine
+  MachineEdits edits;  ///< `--set`, `--remove`, `--add`: changes to that machine, or to this one
+  std::string gpus;    ///< `--gpus auto|cuda|emulated:N|none`; empty: `WEFT_GPUS` or auto
   bool simulate = false;  ///< `--simulate`: in virtual time; else `WEFT_SIMULATE`
   std::string data;       ///< `--data real|none` of a simulation; empty: `WEFT_DATA` or real
   bool no_p2p = false;    ///< `--no-p2p`: copies between GPUs go through host memory
@@ -26,8 +28,9 @@ struct CommonOptions {
 /// Adds the options to `command`; `options` outlives it.
 void add_common_options(CLI::App& command, CommonOptions& options);
 
-/// As runtime options; `record` switches the recorder on (always on with `--trace`). Throws
-/// `DeviceError` or `TopologyError` for values that are not understood.
+/// As runtime options; an edited machine's GPUs are emulated, also where it is this one; `record`
+/// switches the recorder on (always on with `--trace`). Throws `DeviceError` or `TopologyError` for
+/// values that are not understood.
 RuntimeOptions to_runtime_options(const CommonOptions& options, bool record);
 
 }  // namespace weft::apps

@@ -7,6 +7,7 @@
 #include <memory>
 #include <sstream>
 
+#include "apps/topo/edit_options.hpp"
 #include "apps/topo/measure_host.hpp"
 #include "topology/discover.hpp"
 #include "topology/machine_diff.hpp"
@@ -25,7 +26,8 @@ namespace {
 
 /// Where a command takes its machine from, as options.
 struct Sources {
-  std::vector<std::string> from, set, remove;
+  std::vector<std::string> from;
+  MachineEdits edits;
   bool live = false;
 
   void add_to(CLI::App& command) {
@@ -37,12 +39,7 @@ struct Sources {
             "again, each is laid over those before")
         ->allow_extra_args(false);
     command.add_flag("--live", live, "The machine this runs on (the default without --from)");
-    command
-        .add_option("--set", set,
-                    "Change a figure: PATH=VALUE, e.g. \"link3.bytes_per_second=12 GB/s\"")
-        ->allow_extra_args(false);
-    command.add_option("--remove", remove, "Leave a thing out: gpu1, link3, gpu0-gpu1")
-        ->allow_extra_args(false);
+    add_edit_options(command, edits);
   }
 
   [[nodiscard]] bool is_live() const { return live || from.empty(); }
@@ -54,9 +51,7 @@ struct Sources {
       Machine next = machine_from(source);
       machine = machine ? overlay(*machine, next) : std::move(next);
     }
-    for (const std::string& thing : remove) machine = without(*machine, thing);
-    for (const std::string& assignment : set) machine = with_value(*machine, assignment);
-    return std::move(*machine);
+    return edited(std::move(*machine), edits);
   }
 };
 
@@ -143,11 +138,13 @@ void add_topo(CLI::App& app, const std::shared_ptr<TopoHooks>& hooks) {
     if (options->measure && !(options->sources.is_live() && options->sources.from.empty()))
       throw TopologyError(
           "--measure: only the machine this runs on can be measured; leave --from out");
+    if (options->measure && !options->sources.edits.add.empty())
+      throw TopologyError("--measure: what --add adds is not there to be measured; leave it out");
     Machine machine = options->sources.load(*hooks);
     if (options->measure)
       machine = measured(machine, *hooks);
-    else if (options->sources.is_live() && options->sources.set.empty() &&
-             options->sources.remove.empty() && options->sources.from.empty())
+    else if (options->sources.is_live() && options->sources.edits.empty() &&
+             options->sources.from.empty())
       machine = with_stored(std::move(machine));
     if (!options->save.empty()) write_file(options->save, write_machine_file(machine));
     if (options->save != "-") std::cout << rendered(machine, options->format);
@@ -205,22 +202,20 @@ void add_route(CLI::App& app, const std::shared_ptr<TopoHooks>& hooks) {
 
 void add_doctor(CLI::App& app, const std::shared_ptr<TopoHooks>& hooks) {
   struct Options {
-    std::vector<std::string> from;
+    Sources sources;
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
   CLI::App* doctor = app.add_subcommand("doctor",
                                         "What this machine would surprise you with, and what to "
                                         "do; exit code 1 if something is broken");
-  doctor->add_option("--from", options->from, "Look at a description instead of this machine")
-      ->allow_extra_args(false);
+  options->sources.add_to(*doctor);
   doctor->add_flag("--json", options->json, "As JSON");
   doctor->callback([options, hooks] {
-    Sources sources;
-    sources.from = options->from;
+    const Sources& sources = options->sources;
     const Machine machine = sources.load(*hooks);
     std::vector<Finding> findings = diagnose_machine(machine);
-    if (sources.is_live()) {
+    if (sources.is_live() && sources.edits.empty()) {
       SystemFacts facts = read_system_facts();
       if (hooks->add_gpu_facts) hooks->add_gpu_facts(facts);
       const std::vector<Finding> more = diagnose_system(machine, facts);

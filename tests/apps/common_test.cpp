@@ -22,6 +22,29 @@ std::string temporary(const std::string& name) {
   return std::string(folder ? folder : "/tmp") + "/weft_common_test_" + name;
 }
 
+TEST_CASE("edits change the machine a command runs on", "[apps]") {
+  CommonOptions options;
+  CHECK_FALSE(to_runtime_options(options, false).machine);
+  options.machine = "2 sockets x 2 cores, 2 gpus, nvlink";
+  options.edits.add = {"gpu like gpu0 on socket1"};
+  options.edits.set = {"gpu2.memory.bytes=40GB"};
+  const auto made = to_runtime_options(options, false).machine;
+  REQUIRE(made);
+  REQUIRE(made->gpus.size() == 3);
+  CHECK(made->memories[made->gpus[2].memory.value].bytes == std::size_t{40} << 30);
+}
+
+TEST_CASE("this machine with edits is a described one", "[apps]") {
+  CommonOptions options;
+  options.edits.set = {"mem0.bytes=1 GB"};
+  const auto made = to_runtime_options(options, false).machine;
+  REQUIRE(made);
+  CHECK(made->source == "live, edited");
+  CHECK(made->memories[0].bytes == std::size_t{1} << 30);
+  options.edits.set = {"gpu77.model=x"};
+  CHECK_THROWS_WITH(to_runtime_options(options, false), contains_text("gpu77"));
+}
+
 TEST_CASE("durations are said in the unit that fits", "[apps]") {
   CHECK(format_seconds(0.00085) == "850 µs");
   CHECK(format_seconds(0.0123) == "12.30 ms");

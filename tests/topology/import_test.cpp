@@ -198,6 +198,8 @@ TEST_CASE("a broken text is refused with source, place and expectation", "[topol
       replaced(smi, "0-3", "-3,4"),
       replaced(smi, "GPU1\tNV4\t X \tSYS\t4-5\t1\t\tN/A\n", ""),
       replaced(smi, "GPU1\tNV4", "GPU0\tNV4"),
+      replaced(smi, "GPU0\tGPU1\tNIC0", "GPU0\tGPU1\tGPU1"),
+      replaced(smi, "0-3", "0-1000000"),
   };
   for (const std::string& text : cases) {
     INFO(text.substr(0, 2000));
@@ -223,6 +225,28 @@ TEST_CASE("texts made to exhaust the reader are refused", "[topology]") {
       "<!DOCTYPE topology [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b "
       "\"&a;&a;&a;\">]><topology>&b;</topology>";
   CHECK_FALSE(error_of(entity).empty());
+}
+
+TEST_CASE("no host has as many places or hardware threads as these texts say", "[topology]") {
+  // Every two places are joined: without a limit these few kilobytes would be millions of links.
+  std::string cpus = "<system version=\"1\">", header, rows;
+  for (int i = 0; i < 3000; ++i) cpus += "<cpu numaid=\"" + std::to_string(i) + "\"/>";
+  CHECK_THAT(error_of(cpus + "</system>"), contains_text("more than 256 packages"));
+  for (int i = 0; i < 300; ++i) {
+    header += "GPU" + std::to_string(i) + " ";
+    rows += "GPU" + std::to_string(i);
+    for (int k = 0; k < 300; ++k) rows += i == k ? " X" : " SYS";
+    rows += " " + std::to_string(i) + " " + std::to_string(i) + "\n";
+  }
+  CHECK_THAT(error_of(header + "CPU Affinity NUMA Affinity\n" + rows),
+             contains_text("more than 256 packages"));
+  const std::string mask(20'000, 'f');
+  std::string words = "ffffffff";
+  for (int i = 0; i < 3000; ++i) words += ",ffffffff";
+  for (const std::string& bits : {mask, words})
+    CHECK_THAT(
+        error_of("<system version=\"1\"><cpu numaid=\"0\" affinity=\"" + bits + "\"/></system>"),
+        contains_text("affinity=") && contains_text("at most 65536 bits"));
 }
 
 TEST_CASE("a file that cannot be read says so", "[topology]") {

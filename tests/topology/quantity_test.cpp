@@ -17,6 +17,13 @@ TEST_CASE("lists of processors are written and read as the kernel does", "[topol
     CHECK_FALSE(parse_cpu_list(bad));
 }
 
+TEST_CASE("lists and masks are as long as is asked for", "[topology]") {
+  CHECK(parse_cpu_list("0-8", 8)->size() == 9);
+  CHECK_FALSE(parse_cpu_list("0-9", 8));
+  CHECK(parse_cpu_mask("80000000,0", 64) == List{63});
+  CHECK_FALSE(parse_cpu_mask("1,0,0", 64));
+}
+
 TEST_CASE("masks of processors are read in all their spellings", "[topology]") {
   CHECK(parse_cpu_mask("0x00000005") == List{0, 2});
   CHECK(parse_cpu_mask("c0c0") == List{6, 7, 14, 15});

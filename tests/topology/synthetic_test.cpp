@@ -2,6 +2,8 @@
 
 #include "support/catch.hpp"
 #include "topology/discover.hpp"
+#include "topology/route.hpp"
+#include "topology/route_table.hpp"
 
 using namespace weft;
 
@@ -60,6 +62,38 @@ TEST_CASE("several hosts are joined by a network", "[topology]") {
   REQUIRE(machine.nics.size() == 3);
   REQUIRE(machine.hubs.back().kind == HubKind::Network);
   REQUIRE(machine.sockets[5].cpus.back() == 23);
+}
+
+TEST_CASE("the rate of the network is taken over", "[topology]") {
+  const Machine machine = parse_machine("2 hosts, 1 gpu, network 12.5 GB/s");
+  int links = 0;
+  for (const Link& link : machine.links) {
+    if (link.kind != LinkKind::Network) continue;
+    ++links;
+    REQUIRE(link.bytes_per_second[0] == 12.5e9);
+  }
+  REQUIRE(links == 2);
+  REQUIRE(find_route(machine, GpuId{0}, GpuId{1}).bytes_per_second == 12.5e9);
+  REQUIRE(error_of("2 gpus, network 12 GB/s").find("more than one host") != std::string::npos);
+  REQUIRE(error_of("2 hosts, network fast").find("\"network fast\"") != std::string::npos);
+}
+
+TEST_CASE("a cluster of 1,024 GPUs has routes between all pairs", "[topology]") {
+  const Machine machine = parse_machine("128 hosts, 2 sockets x 8 cores, 8 gpus, nvlink");
+  REQUIRE(machine.gpus.size() == 1024);
+  REQUIRE(machine.nics.size() == 128);
+  REQUIRE(machine.sockets.size() == 256);
+  REQUIRE(machine.hubs.back().kind == HubKind::Network);
+  std::vector<Node> gpus;
+  for (std::uint32_t g = 0; g < machine.gpus.size(); ++g) gpus.push_back(GpuId{g});
+  const RouteTable table(machine, gpus);
+  REQUIRE(table.route_class(0, 7) == RouteClass::Nvlink);
+  REQUIRE(table.bytes_per_second(0, 7) == 300e9);
+  for (const std::size_t far : {8u, 512u, 1023u}) {
+    REQUIRE(table.route_class(0, far) == RouteClass::Network);
+    REQUIRE(table.bytes_per_second(0, far) == 25e9);
+    REQUIRE(table.route(0, far) == find_route(machine, GpuId{0}, gpus[far]));
+  }
 }
 
 TEST_CASE("a bad part of a description is named", "[topology]") {

@@ -92,6 +92,22 @@ TEST_CASE("weft topo takes descriptions, edits and saves", "[apps]") {
   CHECK(same.text.empty());
 }
 
+TEST_CASE("every command about a machine takes edits", "[apps]") {
+  const std::string machine = "--from '2 sockets x 2 cores, 2 gpus, nvlink' ";
+  const Output topo = run("topo " + machine +
+                          "--add 'gpu like gpu0 on socket1' --set gpu2.memory.bytes=40GB "
+                          "--set 'link:nvlink*.bytes_per_second=50 GB/s'");
+  CHECK(topo.code == 0);
+  CHECK_THAT(topo.text, contains_text("gpu2") && contains_text("40 GiB") &&
+                            contains_text("nvlink 50 GB/s") && !contains_text("300 GB/s"));
+  CHECK_THAT(run("route gpu0 gpu2 " + machine + "--add 'gpu like gpu0'").text,
+             contains_text("gpu0 to gpu2: nvlink"));
+  CHECK_THAT(run("doctor " + machine + "--set 'link*.bytes_per_second=0'").text,
+             contains_text("no working link"));
+  CHECK(run("topo --add 'socket like socket0'").code == 0);
+  CHECK(run("topo --measure --add 'socket like socket0'").code == 1);
+}
+
 TEST_CASE("weft route prints class, rate and hops", "[apps]") {
   const Output output = run("route mem0 gpu7 --from dgx-a100");
   CHECK(output.code == 0);
@@ -144,6 +160,7 @@ TEST_CASE("mistakes on the command line get one line and an exit code", "[apps]"
   for (const char* arguments :
        {"topo --from /nonexistent", "topo --from nothing-like-that",
         "topo --from '2 sockets, three gpus'", "topo --set gpu0=1", "topo --remove gpu77",
+        "topo --from laptop --add 'gpu like gpu9'", "topo --from laptop --set 'nic9*.name=x'",
         "topo --from laptop --save /nonexistent/x.json",
         "topo --from laptop --from '1 socket, 7 gpus'"}) {
     INFO(arguments);
