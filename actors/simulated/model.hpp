@@ -15,6 +15,7 @@ struct EmulatedOptions;
 struct DeviceModel {
   double fp64 = 0, fp32 = 0;   ///< flop/s
   double product = 0;          ///< flop/s of fp32 matrix products, in the chosen precision
+  double fp64_product = 0;     ///< flop/s of fp64 matrix products
   double memory = 0;           ///< bytes/s
   double efficiency = 1;       ///< share of the peaks that kernels reach
   std::int64_t launch_ns = 0;  ///< of the thread that launches, an op

@@ -201,8 +201,8 @@ TEST_CASE("all-reduce by ring takes 2 (n-1) / n of the data and as many latencie
     for (const Link& link : rt.machine().links)
       if (link.kind == LinkKind::Nvlink) latency = 1e-9 * static_cast<double>(link.latency.count());
     const double took = time_of(rt, [&] { group.all_reduce(x); });
-    const double steps = 2.0 * (n - 1);
-    CHECK(took == Approx(steps * (8 * kBytes / n / 50e9 + latency)).epsilon(0.01));
+    const double steps = 2.0 * (n - 1), rate = 0.9 * 50e9;  // payload of an assumed NVLink
+    CHECK(took == Approx(steps * (8 * kBytes / n / rate + latency)).epsilon(0.01));
   }
 }
 
