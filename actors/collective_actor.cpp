@@ -51,7 +51,10 @@ const KernelCode& join_code(const char* name, void (*run)(Op&)) {
 class Expansion {
  public:
   Expansion(Fabric& fabric, Op& whole)
-      : fabric_(fabric), whole_(whole), call_(*static_cast<CollectiveCall*>(whole.scalars())) {}
+      : fabric_(fabric),
+        whole_(whole),
+        call_(*static_cast<CollectiveCall*>(whole.scalars())),
+        total_bytes_(total_bytes_of(whole)) {}
   ~Expansion() {
     for (Op* op : made_) release(op);
     if (begin_) release(begin_);
@@ -98,7 +101,7 @@ class Expansion {
     replica = new Replica;
     replica->tensor = whole_.args()[0].replica()->tensor;
     replica->pool = fabric_.memories[memory].get();
-    replica->bytes = total_bytes();
+    replica->bytes = total_bytes_;
     replica->memory = memory;
     replica->pool->force_reserve(replica->bytes);
     replica->next_stale = whole_.stale;  // freed when the collective settles
@@ -107,16 +110,15 @@ class Expansion {
   }
 
   // Bytes of all regions together.
-  [[nodiscard]] std::size_t total_bytes() const {
+  static std::size_t total_bytes_of(Op& whole) {
     std::size_t bytes = 0;
-    Op& op = whole_;
-    for (std::size_t i = 0; i < op.arg_count; ++i)
-      bytes = std::max(bytes, op.args()[i].replica()->bytes);
+    for (std::size_t i = 0; i < whole.arg_count; ++i)
+      bytes = std::max(bytes, whole.args()[i].replica()->bytes);
     return bytes;
   }
   // Where a region begins in a buffer that holds all of them.
   [[nodiscard]] std::size_t region_start(std::uint32_t region) const {
-    const std::size_t elements = total_bytes() / call_.element_bytes;
+    const std::size_t elements = total_bytes_ / call_.element_bytes;
     return elements * region / call_.plan->regions * call_.element_bytes;
   }
   [[nodiscard]] std::size_t region_bytes(std::uint32_t region) const {
@@ -124,7 +126,7 @@ class Expansion {
   }
   // A buffer that holds one region only (a scattered result, a part to gather) begins with it.
   [[nodiscard]] std::size_t offset_in(const Replica& replica, std::uint32_t region) const {
-    return replica.bytes == total_bytes() ? region_start(region) : 0;
+    return replica.bytes == total_bytes_ ? region_start(region) : 0;
   }
 
   Touch& touched(const Replica* buffer, std::uint32_t region) {
@@ -277,6 +279,7 @@ class Expansion {
   Fabric& fabric_;
   Op& whole_;
   const CollectiveCall call_;
+  const std::size_t total_bytes_;
   std::unordered_map<std::uint32_t, Replica*> temporaries_;
   std::unordered_map<const Replica*, std::vector<Touch>> touched_;  // by region
   std::vector<Op*> made_;

@@ -1,5 +1,7 @@
 #include "framework/collective_plan.hpp"
 
+#include <cmath>
+
 namespace weft {
 namespace {
 
@@ -202,8 +204,23 @@ CollectivePlan plan_collective(CollectiveKind kind, CollectiveAlgorithm algorith
   return {};
 }
 
+namespace {
+
+// From so many bytes on a ring's 2 (n-1) steps of 1/n of the data take less than a tree's 2 log2 n
+// of all of it, each with the latency in which a link moves kPerLatency bytes.
+double least_for_ring(std::uint32_t members) {
+  constexpr double kPerLatency = 200e3;  // 10 µs at 20 GB/s
+  if (members < 3) return 0;
+  const double n = members, depth = std::ceil(std::log2(n));
+  return kPerLatency * (n - 1 - depth) / (depth - (n - 1) / n);
+}
+
+}  // namespace
+
 CollectiveAlgorithm choose_algorithm(const CollectiveSituation& situation) {
-  if (situation.bytes > kSmall) return CollectiveAlgorithm::Ring;
+  if (situation.bytes > kSmall &&
+      static_cast<double>(situation.bytes) > least_for_ring(situation.members))
+    return CollectiveAlgorithm::Ring;
   if (!situation.all_direct && situation.host_member) return CollectiveAlgorithm::Star;
   return CollectiveAlgorithm::Tree;
 }

@@ -141,4 +141,9 @@ TEST_CASE("latency chooses for small data, bandwidth for large", "[collective]")
   CHECK(choose_algorithm(situation) == CollectiveAlgorithm::Star);
   situation.bytes = 64 << 20;
   CHECK(choose_algorithm(situation) == CollectiveAlgorithm::Ring);
+  // Of many members each would pass on a little, very often.
+  situation = {CollectiveKind::AllReduce, 1024, 1 << 20, true, false};
+  CHECK(choose_algorithm(situation) == CollectiveAlgorithm::Tree);
+  situation.bytes = std::size_t{1} << 30;
+  CHECK(choose_algorithm(situation) == CollectiveAlgorithm::Ring);
 }
