@@ -6,6 +6,7 @@
 #include "apps/bench/collectives.hpp"
 #include "apps/bench/gpu_ops.hpp"
 #include "apps/bench/links.hpp"
+#include "apps/bench/simulation.hpp"
 #include "apps/common/output.hpp"
 
 namespace weft::bench {
@@ -97,12 +98,26 @@ void add_gpu_ops(CLI::App& bench) {
   finish(*command, options, run_gpu_ops);
 }
 
+void add_simulation(CLI::App& bench) {
+  auto* command = bench.add_subcommand(
+      "simulation", "how fast ops go through a simulated machine, in seconds of this one");
+  auto options = std::make_shared<SimulationOptions>();
+  command->add_option("--ops", options->ops, "ops of a run, fewest first")
+      ->delimiter(',')
+      ->check(CLI::Range(std::size_t{1}, std::size_t{100'000'000}));
+  command->footer(
+      "On one thread, without data unless --data real. JSON: {\"machine\",\"results\":[{\"ops\",\n"
+      "\"seconds\",\"ops_per_second\",\"virtual_seconds\"}],\"most_to_fewest\"}");
+  finish(*command, options, run_simulation);
+}
+
 }  // namespace
 
 void add_device_commands(CLI::App& bench) {
   add_links(bench);
   add_collectives(bench);
   add_gpu_ops(bench);
+  add_simulation(bench);
 }
 
 }  // namespace weft::bench
