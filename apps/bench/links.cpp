@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "apps/bench/executor.hpp"
+#include "apps/bench/device_stopwatch.hpp"
 #include "apps/common/output.hpp"
 #include "apps/common/table.hpp"
 
@@ -110,7 +110,7 @@ LinkRow measure(const Runtime& runtime, const Pattern& pattern, std::size_t byte
         pattern.flows[f].from.submit(written(), out(tensors[f][i]));
     runtime.wait_idle();
     std::vector<Future> arrived;
-    const Stopwatch watch;
+    const DeviceStopwatch watch(runtime);
     for (std::uint32_t i = 0; i < count; ++i)
       for (std::size_t f = 0; f < tensors.size(); ++f)
         arrived.push_back(pattern.flows[f].to.submit(arrives(), in(tensors[f][i])));

@@ -1,7 +1,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "apps/bench/executor.hpp"
+#include "apps/bench/device_stopwatch.hpp"
 #include "apps/bench/links.hpp"
 
 namespace weft::bench {
@@ -68,7 +68,7 @@ LinkRow measure_flows(const Runtime& runtime, const std::string& name,
       if (flows[f].to_gpu) buffers[f].tensors.clear();
     runtime.wait_idle();
     std::vector<Future> arrived;
-    const Stopwatch watch;
+    const DeviceStopwatch watch(runtime);
     for (std::uint32_t i = 0; i < count; ++i)
       for (std::size_t f = 0; f < flows.size(); ++f) {
         auto& [tensors, memory] = buffers[f];
