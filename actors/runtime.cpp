@@ -154,6 +154,10 @@ bool Runtime::has_data() const {
   return !parts_->simulation || *parts_->options.data == SimulatedData::Real;
 }
 
+std::vector<std::string> Runtime::scale_targets() const {
+  return parts_->scale_targets();
+}
+
 std::int64_t Runtime::in_flight() const {
   return parts_->fabric->in_flight();
 }

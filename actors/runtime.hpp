@@ -39,7 +39,7 @@ enum class SimulatedData : std::uint8_t {
 /// What a runtime is made of. Unset values come from the environment: `WEFT_MACHINE`, `WEFT_GPUS`
 /// (`auto`, `cuda`, `emulated:N`, `none`), `WEFT_EMULATED`, `WEFT_SERIAL`, `WEFT_WATCHDOG`
 /// (seconds), `WEFT_PRECISION` (`fp32`, `tf32`, `bf16`), `WEFT_P2P` (0 or 1), `WEFT_SIMULATE` (0 or
-/// 1), `WEFT_DATA` (`real`, `none`).
+/// 1), `WEFT_DATA` (`real`, `none`), `WEFT_SIMULATED_SCALE`, `WEFT_SIMULATED_REPORT` (a file).
 struct RuntimeOptions {
   std::optional<Machine> machine;  ///< default: `WEFT_MACHINE` as a description, else this machine
   std::optional<GpuMode> gpus;
@@ -49,6 +49,12 @@ struct RuntimeOptions {
   /// device says, and a program's results and its trace are the same in every run.
   std::optional<bool> simulate;
   std::optional<SimulatedData> data;  ///< of a simulation; default real
+  /// What of a simulated machine is so many times as fast: `link:pcie=2,gpu.flops=1.5`; see
+  /// `SimulatedScale`. Default: nothing.
+  std::optional<std::string> simulated_scale;
+  /// A file that a simulated runtime adds a line to when it ends: how long it took, and what might
+  /// be made faster. Default: none.
+  std::optional<std::string> simulated_report;
   std::optional<bool> serial;
   std::optional<Precision> precision;  ///< of fp32 matrix products on CUDA devices; default fp32
   std::optional<bool> p2p;            ///< copies between GPUs directly where they can; default true
@@ -133,6 +139,9 @@ class Runtime {
   /// False: kernels and copies take their time but compute and move nothing, and what the program
   /// reads back is zeros (simulation with `--data none`).
   [[nodiscard]] bool has_data() const;
+  /// What was used of a simulated machine so far and might be made faster: targets for
+  /// `RuntimeOptions::simulated_scale`. Empty in real time. While nothing is in flight.
+  [[nodiscard]] std::vector<std::string> scale_targets() const;
 
   /// Blocks until everything submitted has settled. Failures stay in their futures.
   void wait_idle() const;

@@ -81,6 +81,14 @@ RuntimeOptions with_environment(RuntimeOptions options) {
     options.emulated = parse_emulated_options(variable("WEFT_EMULATED").value_or(""));
   if (!options.simulate) options.simulate = flag("WEFT_SIMULATE", false);
   if (!options.data) options.data = parse_data(variable("WEFT_DATA").value_or("real"));
+  if (!*options.simulate && options.simulated_scale && !options.simulated_scale->empty())
+    throw DeviceError("scale \"" + *options.simulated_scale +
+                      "\": only a simulated machine can be made faster");
+  if (!options.simulated_scale)
+    options.simulated_scale =
+        *options.simulate ? variable("WEFT_SIMULATED_SCALE").value_or("") : "";
+  if (!options.simulated_report)
+    options.simulated_report = variable("WEFT_SIMULATED_REPORT").value_or("");
   if (!options.serial) options.serial = flag("WEFT_SERIAL", false);
   if (!options.precision)
     options.precision = parse_precision(variable("WEFT_PRECISION").value_or("fp32"));

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <thread>
 
@@ -106,9 +107,12 @@ void Runtime::Parts::choose_machine() {
 }
 
 void Runtime::Parts::simulate() {
-  simulation = std::make_unique<Simulation>(kSubmissionNs);
+  const SimulatedScale scale(*options.simulated_scale, machine);
+  machine = scale.applied(std::move(machine));
+  simulation = std::make_unique<Simulation>(
+      std::llround(static_cast<double>(kSubmissionNs) / scale.submission_factor()));
   tracer->set_clock(simulation->time(), simulation->program());
-  simulated = std::make_unique<SimulatedParts>(machine, options, *simulation, tracer.get());
+  simulated = std::make_unique<SimulatedParts>(machine, options, *simulation, tracer.get(), scale);
   real = simulated->realisation(gpu_domain);
   if (!options.trace) tracer->set_recording(false);
 }
@@ -345,6 +349,7 @@ void Runtime::Parts::end_simulation() {
     std::_Exit(1);
   }
   simulation->stop();
+  if (!options.simulated_report->empty()) write_simulated_report();
 }
 
 Runtime::Parts::~Parts() {

@@ -61,6 +61,9 @@ struct Runtime::Parts {
   };
   std::shared_ptr<Watched> watched = std::make_shared<Watched>();
 
+  /// As `Runtime::scale_targets`.
+  [[nodiscard]] std::vector<std::string> scale_targets() const;
+
  private:
   void choose_machine();
   // Whether CUDA drives GPUs of the live machine; if so, `machine` has just these. Throws
@@ -73,6 +76,7 @@ struct Runtime::Parts {
   void start_links();
   void start_watchdog();
   void end_simulation();
+  void write_simulated_report() const;
   using Actors = std::pair<std::vector<Body*>, std::vector<ActorMailbox*>>;
   void take_links(const std::function<bool(const Link&)>& wanted, Actors& actors);
   void make_system();

@@ -12,5 +12,6 @@ void add_mlp_command(CLI::App& app);
 void add_overlap_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_experiment_command(CLI::App& app);
+void add_what_if_command(CLI::App& app);
 
 }  // namespace weft::apps

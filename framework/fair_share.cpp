@@ -4,6 +4,11 @@
 #include <cmath>
 
 namespace weft {
+namespace {
+
+constexpr double kCancels = 1e-6;  // share of a sum that is too little of it to be trusted
+
+}  // namespace
 
 void FairShare::Flow::happens() {
   is_flowing_ = false;
@@ -12,7 +17,7 @@ void FairShare::Flow::happens() {
 }
 
 std::uint32_t FairShare::add_resource(double capacity) {
-  resources_.push_back({capacity, {}, 0, 0, 0, 0});
+  resources_.emplace_back().capacity = capacity;
   return static_cast<std::uint32_t>(resources_.size() - 1);
 }
 
@@ -36,6 +41,7 @@ void FairShare::start(Flow& flow, double amount, std::span<const Use> uses, doub
   for (const Use& use : uses) {
     flow.uses_.push_back(use);
     resources_[use.resource].flows.push_back(&flow);
+    resources_[use.resource].passed += amount * use.units;
   }
   flow.remaining_ = amount;
   flow.limit_ = limit;
@@ -117,9 +123,20 @@ void FairShare::fix(Flow& flow, double rate) {
     Resource& resource = resources_[use.resource];
     resource.left = std::max(0.0, resource.left - rate * use.units);
     resource.wanted -= use.units;
-    --resource.open;
+    if (--resource.open > 0 && resource.wanted < kCancels * resource.most) sum_up(resource);
   }
   set_rate(flow, rate);
+}
+
+// Units that differ a lot leave nothing but rounding when the large ones are taken off.
+void FairShare::sum_up(Resource& resource) {
+  resource.wanted = 0;
+  for (const Flow* flow : resource.flows) {
+    if (flow->is_fixed_) continue;
+    for (const Use& use : flow->uses_)
+      if (&resources_[use.resource] == &resource) resource.wanted += use.units;
+  }
+  resource.most = resource.wanted;
 }
 
 // Progressive filling: all rates rise together until a resource is full or a limit is reached.
@@ -133,13 +150,15 @@ void FairShare::share_out() {
     flow->is_fixed_ = false;
     for (const Use& use : flow->uses_) resources_[use.resource].wanted += use.units;
   }
+  for (std::uint32_t r : found_) resources_[r].most = resources_[r].wanted;
   std::size_t open = flows_.size();
+  double filled = 0;  // what every flow without a rate has at least
   while (open > 0) {
     double level = kUnlimited;
     std::uint32_t full = 0;
     for (std::uint32_t r : found_) {
       if (resources_[r].open == 0) continue;
-      const double share = resources_[r].left / resources_[r].wanted;
+      const double share = std::max(filled, resources_[r].left / resources_[r].wanted);
       if (share < level) {
         level = share;
         full = r;
@@ -153,6 +172,7 @@ void FairShare::share_out() {
       is_limited = true;
     }
     if (is_limited) continue;
+    filled = level;
     for (Flow* flow : resources_[full].flows) {
       if (flow->is_fixed_) continue;
       fix(*flow, level);

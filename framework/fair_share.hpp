@@ -63,6 +63,8 @@ class FairShare {
   }
   /// Units a second that are taken of it at present.
   [[nodiscard]] double load(std::uint32_t resource) const;
+  /// Units that flows over it have been started with so far.
+  [[nodiscard]] double passed(std::uint32_t resource) const { return resources_[resource].passed; }
 
   /// Starts a flow, which is not flowing, over the resources it uses, each once, at most at `limit`
   /// a second; one of both must bound it. `flowed` is called when `amount` has passed.
@@ -80,7 +82,9 @@ class FairShare {
     double capacity = 0;
     std::vector<Flow*> flows;
     std::uint64_t seen = 0;
+    double passed = 0;
     double left = 0;         // while rates are worked out
+    double most = 0;         // that `wanted` was when it was added up
     double wanted = 0;       // units for each unit of all flows without a rate yet …
     std::uint32_t open = 0;  // … which are so many
   };
@@ -89,6 +93,7 @@ class FairShare {
   void collect(Flow& first);
   void share_out();
   void fix(Flow& flow, double rate);
+  void sum_up(Resource& resource);
   void set_rate(Flow& flow, double rate);
   void mark(Flow& flow);
   void leave(Flow& flow);

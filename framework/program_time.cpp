@@ -13,22 +13,26 @@ ProgramTime::Ns ProgramTime::submitted(std::uint64_t op) {
   std::lock_guard lock(mutex_);
   const Ns devices = devices_.now();
   now_ = std::max(now_, devices);
-  while (!runs_.empty() && runs_.front().end(submission_ns_) <= devices) runs_.pop_front();
-  const bool goes_on = !runs_.empty() && op == runs_.back().first + runs_.back().count &&
-                       now_ == runs_.back().end(submission_ns_);
-  if (!goes_on) runs_.push_back({op, 0, now_});
-  ++runs_.back().count;
+  while (!in_time_.empty() && runs_.at(in_time_.front()).end(submission_ns_) <= devices) {
+    runs_.erase(in_time_.front());
+    in_time_.pop_front();
+  }
+  Run* last = in_time_.empty() ? nullptr : &runs_.at(in_time_.back());
+  if (!last || op != last->first + last->count || now_ != last->end(submission_ns_)) {
+    last = &runs_[op];
+    *last = {op, 0, now_};
+    in_time_.push_back(op);
+  }
+  ++last->count;
   now_ += submission_ns_;
   return now_;
 }
 
 ProgramTime::Ns ProgramTime::of(std::uint64_t op) const {
   std::lock_guard lock(mutex_);
-  const auto after =
-      std::upper_bound(runs_.begin(), runs_.end(), op,
-                       [](std::uint64_t number, const Run& run) { return number < run.first; });
+  const auto after = runs_.upper_bound(op);
   if (after == runs_.begin()) return 0;
-  const Run& run = *std::prev(after);
+  const Run& run = std::prev(after)->second;
   if (op >= run.first + run.count) return 0;
   return run.start + static_cast<Ns>(op - run.first + 1) * submission_ns_;
 }

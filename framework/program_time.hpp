@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <mutex>
 
 #include "framework/virtual_time.hpp"
@@ -19,7 +20,7 @@ class ProgramTime {
       : devices_(devices), submission_ns_(submission_ns) {}
 
   [[nodiscard]] Ns now() const;
-  /// The program submits the op with this number: numbers rise. Returns when it is submitted.
+  /// The program submits the op with this number, which no other has. Returns when it is submitted.
   Ns submitted(std::uint64_t op);
   /// When that was; 0 for an op that no thread of the program submitted, or if it is past.
   [[nodiscard]] Ns of(std::uint64_t op) const;
@@ -36,7 +37,8 @@ class ProgramTime {
   const Ns submission_ns_;
   mutable std::mutex mutex_;
   Ns now_ = 0;
-  std::deque<Run> runs_;  // those that are not past
+  std::map<std::uint64_t, Run> runs_;  // those that are not past, by their first op
+  std::deque<std::uint64_t> in_time_;  // their first ops: each thread has numbers of its own
 };
 
 }  // namespace weft

@@ -55,6 +55,7 @@ bool is_device(TrackKind kind) {
 // One op: when it ran, and the longest chain that ends with it.
 struct Node {
   std::uint64_t op = 0;
+  std::uint32_t track = 0;  // of its first span
   std::int64_t start = 0, end = 0;
   std::int64_t chain = 0;
   std::size_t before = kNone;
@@ -69,7 +70,7 @@ std::vector<Node> nodes_of(const TraceData& data) {
   for (const auto& span : data.spans) {
     const auto [found, is_new] = index.try_emplace(span.op, nodes.size());
     if (is_new) {
-      nodes.push_back({span.op, span.start_ns, span.end_ns, 0, Node::kNone, {}});
+      nodes.push_back({span.op, span.track, span.start_ns, span.end_ns, 0, Node::kNone, {}});
       continue;
     }
     Node& node = nodes[found->second];
@@ -107,8 +108,17 @@ void add_critical_path(const TraceData& data, TraceSummary& summary) {
   }
   if (last == Node::kNone) return;
   summary.critical_path_seconds = seconds(nodes[last].chain);
-  for (std::size_t i = last; i != Node::kNone; i = nodes[i].before)
+  for (std::size_t i = last; i != Node::kNone; i = nodes[i].before) {
     summary.critical_path.push_back(nodes[i].op);
+    const std::string& actor = data.tracks[nodes[i].track].actor;
+    auto& parts = summary.critical_actors;
+    auto part = std::find_if(parts.begin(), parts.end(),
+                             [&](const auto& known) { return known.actor == actor; });
+    if (part == parts.end()) part = parts.insert(parts.end(), {actor, 0});
+    part->seconds += seconds(nodes[i].end - nodes[i].start);
+  }
+  std::stable_sort(summary.critical_actors.begin(), summary.critical_actors.end(),
+                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
   std::reverse(summary.critical_path.begin(), summary.critical_path.end());
   summary.ops = nodes.size();
 }

@@ -43,6 +43,11 @@ struct TraceSummary {
   /// The longest chain of ops, each waiting for the one before: their run times added up.
   double critical_path_seconds = 0;
   std::vector<std::uint64_t> critical_path;  ///< its ops, first to last
+  struct Part {
+    std::string actor;
+    double seconds = 0;
+  };
+  std::vector<Part> critical_actors;  ///< whose time it is, the largest part first
 
   /// No order of these ops on these lanes is faster: the most that one lane had to do, or the
   /// critical path if that is longer.

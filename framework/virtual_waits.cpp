@@ -98,7 +98,25 @@ void wait_until_quiet(const std::function<bool()>& done) {
 }
 
 bool wait_for(const std::function<bool()>& done, std::int64_t nanoseconds) {
-  if (!done()) move_all(done, nanoseconds);
+  std::shared_lock lock(list().mutex);
+  std::vector<std::int64_t> ends;
+  for (const Steered* steered : list().all) ends.push_back(steered->now() + nanoseconds);
+  auto last = std::chrono::steady_clock::now();
+  while (!done()) {
+    bool did = false, is_over = true;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      Steered& steered = *list().all[i];
+      if (const std::int64_t left = ends[i] - steered.now(); left > 0)
+        did = steered.move(done, left) || did;
+      is_over = is_over && steered.now() >= ends[i];
+    }
+    if (is_over) break;
+    // Messages are on their way: a program's actor is about to act.
+    const auto now = std::chrono::steady_clock::now();
+    if (did) last = now;
+    if (now - last > kPatience) break;
+    if (!did) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
   return done();
 }
 

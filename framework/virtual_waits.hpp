@@ -13,6 +13,8 @@ class Steered {
   /// (negative: however long it takes). Returns whether anything happened. Any thread; one at a
   /// time moves it.
   virtual bool move(const std::function<bool()>& done, std::int64_t nanoseconds) = 0;
+  /// Its virtual time, in nanoseconds. Any thread.
+  [[nodiscard]] virtual std::int64_t now() const = 0;
   /// Who waits for whom, for a person.
   virtual std::string describe() = 0;
 
@@ -39,7 +41,8 @@ bool are_mixed();
 void wait(const std::function<bool()>& done);
 /// The same for a `done` that is true only when all is quiet: asked when nothing more can happen.
 void wait_until_quiet(const std::function<bool()>& done);
-/// As `wait` for at most `nanoseconds` of virtual time; returns `done()`.
+/// As `wait` for at most `nanoseconds` of virtual time, which have passed if it returns false,
+/// unless a message that is on its way never arrives; returns `done()`.
 bool wait_for(const std::function<bool()>& done, std::int64_t nanoseconds);
 /// Moves them a little; for loops that look again and again.
 void poll();

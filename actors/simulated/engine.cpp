@@ -44,6 +44,7 @@ SimulatedEngine::SimulatedEngine(const SimulatedLane::Setup& setup, const Device
 SimulatedEngine::~SimulatedEngine() = default;
 
 void SimulatedEngine::issue(Op& op, std::uint32_t lane) {
+  was_used_ = true;
   const VirtualTime::Ns came = simulation_.program().of(op.id);
   launcher_free_ = std::max({launcher_free_, simulation_.time().now(), came}) + model_.launch_ns;
   lanes_[lane]->enqueue(op, launcher_free_);

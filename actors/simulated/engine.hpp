@@ -26,6 +26,8 @@ class SimulatedEngine final : public Engine {
   }
   void issue(Op& op, std::uint32_t lane) override;
   [[nodiscard]] std::size_t queued(std::uint32_t lane) const override;
+  /// Whether any op was issued to it.
+  [[nodiscard]] bool was_used() const { return was_used_; }
   bool lose() override {
     lost_.store(true, std::memory_order_release);
     return true;
@@ -38,6 +40,7 @@ class SimulatedEngine final : public Engine {
   std::atomic<bool> lost_{false};
   std::vector<std::unique_ptr<Lane>> lanes_;
   VirtualTime::Ns launcher_free_ = 0;
+  bool was_used_ = false;
 };
 
 }  // namespace weft

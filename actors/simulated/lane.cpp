@@ -1,5 +1,7 @@
 #include "actors/simulated/lane.hpp"
 
+#include <cmath>
+
 #include "framework/future.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/submit.hpp"
@@ -22,19 +24,15 @@ void SimulatedLane::run() {
     time().schedule(delay_, first.ready_at);
     return;
   }
+  time().cancel(delay_);  // it may have been about to look, at this very moment
   is_running_ = true;
   start_ = time().now();
   failure_ = failure_of_producers(op);
   is_refused_ = op.failure.load(std::memory_order_relaxed) != nullptr;  // before it came here
-  if (failure_ || is_refused_ || (failure_ = try_execute(op))) {
+  if (failure_ || is_refused_ || (failure_ = try_execute(op)) || (failure_ = try_estimate(op))) {
     end();
     return;
   }
-  work_.fixed = 0;
-  work_.amount = 0;
-  work_.uses.clear();
-  work_.limit = FairShare::kUnlimited;
-  estimate(op, work_);
   if (setup_.hooks->delay)
     work_.fixed += setup_.hooks
                        ->delay({op.code->name, setup_.name,
@@ -95,6 +93,27 @@ Failure* SimulatedLane::try_execute(Op& op) {
     return failed(FailureKind::KernelThrew, "unknown exception");
   }
   return nullptr;
+}
+
+// What a kernel of the program says it costs may be anything.
+Failure* SimulatedLane::try_estimate(Op& op) {
+  work_.fixed = 0;
+  work_.amount = 0;
+  work_.uses.clear();
+  work_.limit = FairShare::kUnlimited;
+  std::string problem = "not a finite number";
+  try {
+    estimate(op, work_);
+    bool is_finite = std::isfinite(work_.amount);
+    for (const FairShare::Use& use : work_.uses) is_finite = is_finite && std::isfinite(use.units);
+    if (is_finite) return nullptr;
+  } catch (const std::exception& error) {
+    problem = error.what();
+  } catch (...) {
+    problem = "unknown exception";
+  }
+  return Failure::make(FailureKind::KernelThrew, op.code->name, setup_.device,
+                       "its cost: " + problem);
 }
 
 void SimulatedLane::delay_over() {

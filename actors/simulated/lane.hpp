@@ -80,6 +80,7 @@ class SimulatedLane : public Simulation::Runnable {
   bool has_producers_done(Op& op);
   Failure* failure_of_producers(Op& op) const;
   Failure* try_execute(Op& op);
+  Failure* try_estimate(Op& op);
   void delay_over();
   void flow();
   void end();

@@ -56,17 +56,32 @@ MemoryPool::Backing untouched_gpu_backing() {
 }  // namespace
 
 SimulatedParts::SimulatedParts(const Machine& machine, const RuntimeOptions& options,
-                               Simulation& simulation, Tracer* tracer)
-    : machine_(machine), options_(options), simulation_(simulation), tracer_(tracer) {
+                               Simulation& simulation, Tracer* tracer, SimulatedScale scale)
+    : machine_(machine),
+      options_(options),
+      simulation_(simulation),
+      tracer_(tracer),
+      scale_(std::move(scale)) {
   const double given = options.emulated->link_bytes_per_second;
   bool is_first = true;
-  for (const Link& link : machine.links)
-    for (double rate : link.bytes_per_second) {
-      rate = payload_of(link, rate);
-      if (given > 0 && link.kind != LinkKind::Bus) rate = given;
-      const std::uint32_t number = simulation.share().add_resource(rate > 0 ? rate : kUnknownRate);
+  for (std::uint32_t l = 0; l < machine.links.size(); ++l)
+    for (double rate : machine.links[l].bytes_per_second) {
+      const double factor = scale_.rate_factor(machine, l);
+      rate = payload_of(machine.links[l], rate);
+      if (given > 0 && machine.links[l].kind != LinkKind::Bus) rate = given * factor;
+      const std::uint32_t number =
+          simulation.share().add_resource(rate > 0 ? rate : kUnknownRate * factor);
       if (std::exchange(is_first, false)) first_hop_ = number;
     }
+}
+
+std::vector<bool> SimulatedParts::used_links() const {
+  std::vector<bool> used;
+  for (std::uint32_t l = 0; l < machine_.links.size(); ++l)
+    used.push_back(simulation_.share().passed(first_hop_ + 2 * l) +
+                       simulation_.share().passed(first_hop_ + 2 * l + 1) >
+                   0);
+  return used;
 }
 
 SimulatedLane::Setup SimulatedParts::setup(const std::string& device) const {
@@ -102,7 +117,7 @@ Realisation SimulatedParts::realisation(Domain domain) const {
 std::unique_ptr<SimulatedSocket> SimulatedParts::make_socket(SocketId socket, Place& place) const {
   SimulatedSocket::Setup made;
   made.lane = setup(place.name);
-  made.core = core_model(machine_, socket);
+  made.core = scale_.applied(core_model(machine_, socket), machine_, socket);
   made.core.lanes = static_cast<std::uint32_t>(
       std::max<std::size_t>(1, machine_.sockets[socket.value].cores.size()));
   const Node memory = MemoryId{place.memory}, here = socket;
@@ -116,7 +131,9 @@ std::unique_ptr<SimulatedSocket> SimulatedParts::make_socket(SocketId socket, Pl
 
 std::unique_ptr<SimulatedEngine> SimulatedParts::make_engine(GpuId gpu, const Place& place) const {
   return std::make_unique<SimulatedEngine>(
-      setup(place.name), gpu_model(machine_, gpu, *options_.precision, *options_.emulated));
+      setup(place.name),
+      scale_.applied(gpu_model(machine_, gpu, *options_.precision, *options_.emulated), machine_,
+                     gpu));
 }
 
 }  // namespace weft

@@ -112,7 +112,7 @@ bool Simulation::move(const std::function<bool()>& done, std::int64_t nanosecond
     if (!time_.step()) break;
     did = true;
   }
-  if (end != VirtualTime::kNever && !done()) {
+  if (end != VirtualTime::kNever && !done() && !virtual_waits::has_messages_in_flight()) {
     did = did || time_.now() < end;
     time_.pass_until(end);
   }

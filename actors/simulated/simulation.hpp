@@ -60,6 +60,7 @@ class Simulation final : public Steered {
   void stop();
 
   bool move(const std::function<bool()>& done, std::int64_t nanoseconds) override;
+  [[nodiscard]] std::int64_t now() const override { return time_.now(); }
   std::string describe() override;
 
  private:

@@ -83,7 +83,7 @@ bool SimulatedSocket::run_some() {
     ++busy_;
     Op* op = waiting_.pop_front();
     core->enqueue(*op, setup_.lane.simulation->program().of(op->id));
-    did = true;
+    did = was_used_ = true;
   }
   return did;
 }

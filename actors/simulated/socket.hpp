@@ -30,6 +30,8 @@ class SimulatedSocket final : public Body, public Cpu {
   bool prepare_to_park() override { return mailbox_.prepare_to_park(); }
   [[nodiscard]] std::size_t team_size() const override { return cores_.size(); }
   ActorMailbox& mailbox() { return mailbox_; }
+  /// Whether any op ran on it.
+  [[nodiscard]] bool was_used() const { return was_used_; }
 
  private:
   class Core;
@@ -43,6 +45,7 @@ class SimulatedSocket final : public Body, public Cpu {
   ReadyList waiting_;
   std::vector<std::unique_ptr<Core>> cores_;
   std::uint32_t busy_ = 0;
+  bool was_used_ = false;
 };
 
 }  // namespace weft

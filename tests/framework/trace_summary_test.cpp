@@ -77,6 +77,11 @@ TEST_CASE("the critical path is the longest chain of causes", "[trace]") {
   const TraceSummary summary = summarise(data);
   CHECK(summary.critical_path == std::vector<std::uint64_t>{1, 3, 4});
   CHECK(summary.critical_path_seconds == Approx(0.007));
+  double parts = 0;
+  for (const auto& part : summary.critical_actors) parts += part.seconds;
+  CHECK(parts == Approx(0.007));
+  CHECK(summary.critical_actors[0].actor == data.tracks[3].actor);  // the copy
+  CHECK(summary.critical_actors[0].seconds == Approx(0.004));
   CHECK(summary.lower_bound_seconds == Approx(0.007));
   CHECK(summary.ops == 4);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/fair_share.hpp"
+#include "framework/program_time.hpp"
 #include "support/catch.hpp"
 
 using namespace weft;
@@ -160,6 +161,37 @@ TEST_CASE("a flow may need several units of a resource", "[framework][virtual]")
   share.update();
   CHECK(a.rate() == 40);
   CHECK(b.rate() == 60);
+}
+
+TEST_CASE("flows that need very different amounts of a resource leave each other the rest",
+          "[framework][virtual]") {
+  VirtualTime time;
+  FairShare share(time);
+  const std::uint32_t cores = share.add_resource(4);
+  // A large kernel that touches a byte, and two that touch many: units a byte.
+  const FairShare::Use large[] = {{cores, 1e3}}, small[] = {{cores, 1e-14}};
+  Flow a(time), b(time), c(time);
+  share.start(a, 1, large, 1e-3);
+  share.start(b, 1e14, small);
+  share.start(c, 1e14, small);
+  share.update();
+  CHECK(a.rate() == 1e-3);
+  CHECK(b.rate() == Approx(1.5e14));
+  CHECK(c.rate() == Approx(1.5e14));
+  CHECK(share.passed(cores) == Approx(1e3 + 2));
+}
+
+TEST_CASE("ops of several threads were submitted when they were", "[framework][virtual]") {
+  const VirtualTime devices;
+  ProgramTime program(devices, 350);
+  // Each thread numbers its ops from where it likes.
+  const std::uint64_t numbers[] = {256, 0, 257, 258, 1, 512, 2, 3};
+  for (const std::uint64_t number : numbers) program.submitted(number);
+  VirtualTime::Ns at = 0;
+  for (const std::uint64_t number : numbers) CHECK(program.of(number) == (at += 350));
+  CHECK(program.of(4) == 0);
+  CHECK(program.of(259) == 0);
+  CHECK(program.now() == at);
 }
 
 // No flow can be given more without taking it from one that has no more: each is at its limit or
