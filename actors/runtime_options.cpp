@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "actors/simulated/calibration.hpp"
 #include "topology/discover.hpp"
 
 namespace weft {
@@ -81,6 +82,11 @@ RuntimeOptions with_environment(RuntimeOptions options) {
     options.emulated = parse_emulated_options(variable("WEFT_EMULATED").value_or(""));
   if (!options.simulate) options.simulate = flag("WEFT_SIMULATE", false);
   if (!options.data) options.data = parse_data(variable("WEFT_DATA").value_or("real"));
+  if (options.calibration && !*options.simulate)
+    throw DeviceError("calibration: only simulated devices use it; simulate, or leave it out");
+  if (!options.calibration && *options.simulate)
+    if (const auto path = variable("WEFT_CALIBRATION"))
+      options.calibration = std::make_shared<Calibration>(read_calibration_file(*path));
   if (!options.serial) options.serial = flag("WEFT_SERIAL", false);
   if (!options.precision)
     options.precision = parse_precision(variable("WEFT_PRECISION").value_or("fp32"));

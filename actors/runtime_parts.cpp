@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <thread>
 
@@ -11,6 +12,7 @@
 #include "actors/future_actor.hpp"
 #include "actors/messages.hpp"
 #include "actors/runtime_options.hpp"
+#include "actors/simulated/calibrated.hpp"
 #include "actors/watchdog.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/wait_graph.hpp"
@@ -106,7 +108,15 @@ void Runtime::Parts::choose_machine() {
 }
 
 void Runtime::Parts::simulate() {
-  simulation = std::make_unique<Simulation>(kSubmissionNs);
+  const Calibration* const measured = options.calibration.get();
+  simulation = measured ? std::make_unique<Simulation>(std::llround(measured->submission_ns.median),
+                                                       std::llround(measured->notice_ns.median))
+                        : std::make_unique<Simulation>(kSubmissionNs, 0);
+  if (measured) {
+    machine = with_calibrated_links(std::move(machine), *measured);
+    for (const std::string& model : models_not_in(*measured, machine, gpu_domain != Domain::Host))
+      spdlog::warn("the calibration has no \"{}\": its figures stay assumed ones", model);
+  }
   tracer->set_clock(simulation->time(), simulation->program());
   simulated = std::make_unique<SimulatedParts>(machine, options, *simulation, tracer.get());
   real = simulated->realisation(gpu_domain);

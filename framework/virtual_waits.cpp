@@ -36,6 +36,11 @@ bool move_all(const std::function<bool()>& done, std::int64_t nanoseconds) {
   return did;
 }
 
+void tell_waited() {
+  std::shared_lock lock(list().mutex);
+  for (Steered* steered : list().all) steered->waited();
+}
+
 std::string describe_all() {
   std::shared_lock lock(list().mutex);
   std::string text;
@@ -72,12 +77,13 @@ namespace {
 
 void wait(const std::function<bool()>& done, const std::function<bool()>& asked_each_time) {
   auto last = std::chrono::steady_clock::now();
+  if (done()) return;
   while (!done()) {
     if (move_all(asked_each_time, -1)) {
       last = std::chrono::steady_clock::now();
       continue;
     }
-    if (done()) return;
+    if (done()) break;
     if (has_messages_in_flight() || are_mixed()) last = std::chrono::steady_clock::now();
     if (std::chrono::steady_clock::now() - last > kPatience)
       throw UsageError(
@@ -85,6 +91,7 @@ void wait(const std::function<bool()>& done, const std::function<bool()>& asked_
           describe_all());
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
+  tell_waited();
 }
 
 }  // namespace
@@ -98,8 +105,11 @@ void wait_until_quiet(const std::function<bool()>& done) {
 }
 
 bool wait_for(const std::function<bool()>& done, std::int64_t nanoseconds) {
-  if (!done()) move_all(done, nanoseconds);
-  return done();
+  if (done()) return true;
+  move_all(done, nanoseconds);
+  if (!done()) return false;
+  tell_waited();
+  return true;
 }
 
 MessageInFlight::MessageInFlight() {

@@ -13,6 +13,8 @@ class Steered {
   /// (negative: however long it takes). Returns whether anything happened. Any thread; one at a
   /// time moves it.
   virtual bool move(const std::function<bool()>& done, std::int64_t nanoseconds) = 0;
+  /// A thread of the program has waited for what happened just now.
+  virtual void waited() = 0;
   /// Who waits for whom, for a person.
   virtual std::string describe() = 0;
 
