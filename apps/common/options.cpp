@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "actors/runtime_options.hpp"
+#include "actors/simulated/calibration.hpp"
 #include "topology/shipped.hpp"
 
 namespace weft::apps {
@@ -18,6 +19,9 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_option(
       "--data", options.data,
       "with --simulate: real (default), or none: only shapes move, results are zeros");
+  command.add_option("--calibration", options.calibration,
+                     "with --simulate: a file that weft calibrate wrote; devices and links of the "
+                     "models in it take what was measured");
   command.add_option("--gpus", options.gpus, "auto, cuda, emulated:N or none (default: auto)");
   command.add_flag("--no-p2p", options.no_p2p, "copies between GPUs go through host memory");
   command.add_option("--emulated", options.emulated,
@@ -34,6 +38,8 @@ RuntimeOptions to_runtime_options(const CommonOptions& options, bool record) {
   if (options.no_p2p) made.p2p = false;
   if (options.simulate) made.simulate = true;
   if (!options.data.empty()) made.data = parse_data(options.data);
+  if (!options.calibration.empty())
+    made.calibration = std::make_shared<Calibration>(read_calibration_file(options.calibration));
   made.trace = record || !options.trace.empty();
   return made;
 }
