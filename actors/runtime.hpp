@@ -21,6 +21,7 @@ class actor_system;
 namespace weft {
 
 class Tracer;
+struct Calibration;
 
 /// Which engine makes the GPUs real.
 enum class GpuMode : std::uint8_t {
@@ -39,7 +40,8 @@ enum class SimulatedData : std::uint8_t {
 /// What a runtime is made of. Unset values come from the environment: `WEFT_MACHINE`, `WEFT_GPUS`
 /// (`auto`, `cuda`, `emulated:N`, `none`), `WEFT_EMULATED`, `WEFT_SERIAL`, `WEFT_WATCHDOG`
 /// (seconds), `WEFT_PRECISION` (`fp32`, `tf32`, `bf16`), `WEFT_P2P` (0 or 1), `WEFT_SIMULATE` (0 or
-/// 1), `WEFT_DATA` (`real`, `none`), `WEFT_SIMULATED_SCALE`, `WEFT_SIMULATED_REPORT` (a file).
+/// 1), `WEFT_DATA` (`real`, `none`), `WEFT_CALIBRATION` (a file), `WEFT_SIMULATED_SCALE`,
+/// `WEFT_SIMULATED_REPORT` (a file).
 struct RuntimeOptions {
   std::optional<Machine> machine;  ///< default: `WEFT_MACHINE` as a description, else this machine
   std::optional<GpuMode> gpus;
@@ -55,6 +57,9 @@ struct RuntimeOptions {
   /// A file that a simulated runtime adds a line to when it ends: how long it took, and what might
   /// be made faster. Default: none.
   std::optional<std::string> simulated_report;
+  /// Measured figures that simulated devices, links and memories of the same models take; null: as
+  /// the environment says, else none.
+  std::shared_ptr<const Calibration> calibration;
   std::optional<bool> serial;
   std::optional<Precision> precision;  ///< of fp32 matrix products on CUDA devices; default fp32
   std::optional<bool> p2p;            ///< copies between GPUs directly where they can; default true

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "actors/simulated/calibration.hpp"
 #include "topology/discover.hpp"
 
 namespace weft {
@@ -89,6 +90,11 @@ RuntimeOptions with_environment(RuntimeOptions options) {
         *options.simulate ? variable("WEFT_SIMULATED_SCALE").value_or("") : "";
   if (!options.simulated_report)
     options.simulated_report = variable("WEFT_SIMULATED_REPORT").value_or("");
+  if (options.calibration && !*options.simulate)
+    throw DeviceError("calibration: only simulated devices use it; simulate, or leave it out");
+  if (!options.calibration && *options.simulate)
+    if (const auto path = variable("WEFT_CALIBRATION"))
+      options.calibration = std::make_shared<Calibration>(read_calibration_file(*path));
   if (!options.serial) options.serial = flag("WEFT_SERIAL", false);
   if (!options.precision)
     options.precision = parse_precision(variable("WEFT_PRECISION").value_or("fp32"));

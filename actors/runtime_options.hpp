@@ -7,7 +7,7 @@
 namespace weft {
 
 /// Fills what `options` leaves open from the environment and from defaults. Throws `DeviceError`
-/// for a variable that is not understood.
+/// for a variable that is not understood, `CalibrationError` for a file of `WEFT_CALIBRATION`.
 RuntimeOptions with_environment(RuntimeOptions options);
 
 /// Reads `auto`, `cuda`, `none`, `emulated`, `emulated:N` into `options`. Throws `DeviceError`.

@@ -12,6 +12,7 @@
 #include "actors/future_actor.hpp"
 #include "actors/messages.hpp"
 #include "actors/runtime_options.hpp"
+#include "actors/simulated/calibrated.hpp"
 #include "actors/watchdog.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/wait_graph.hpp"
@@ -108,9 +109,17 @@ void Runtime::Parts::choose_machine() {
 
 void Runtime::Parts::simulate() {
   const SimulatedScale scale(*options.simulated_scale, machine);
+  const Calibration* const measured = options.calibration.get();
+  if (measured) {
+    machine = with_calibrated_links(std::move(machine), *measured);
+    for (const std::string& model : models_not_in(*measured, machine, gpu_domain != Domain::Host))
+      spdlog::warn("the calibration has no \"{}\": its figures stay assumed ones", model);
+  }
   machine = scale.applied(std::move(machine));
-  simulation = std::make_unique<Simulation>(
-      std::llround(static_cast<double>(kSubmissionNs) / scale.submission_factor()));
+  const double submission_ns = measured ? measured->submission_ns.median : kSubmissionNs;
+  simulation =
+      std::make_unique<Simulation>(std::llround(submission_ns / scale.submission_factor()),
+                                   measured ? std::llround(measured->notice_ns.median) : 0);
   tracer->set_clock(simulation->time(), simulation->program());
   simulated = std::make_unique<SimulatedParts>(machine, options, *simulation, tracer.get(), scale);
   real = simulated->realisation(gpu_domain);

@@ -26,6 +26,9 @@ int main(int argc, char** argv) {
 #ifdef WEFT_APP_WHAT_IF
   weft::apps::add_what_if_command(app);
 #endif
+#ifdef WEFT_APP_CALIBRATE
+  weft::apps::add_calibrate_command(app, weft::apps::live_topo_hooks());
+#endif
 #ifdef WEFT_APP_TOPO
   weft::add_topo_command(app, weft::apps::live_topo_hooks());
 #endif

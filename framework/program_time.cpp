@@ -28,6 +28,12 @@ ProgramTime::Ns ProgramTime::submitted(std::uint64_t op) {
   return now_;
 }
 
+// What is past for the program was there before it waited.
+void ProgramTime::noticed() {
+  std::lock_guard lock(mutex_);
+  if (devices_.now() > now_) now_ = devices_.now() + notice_ns_;
+}
+
 ProgramTime::Ns ProgramTime::of(std::uint64_t op) const {
   std::lock_guard lock(mutex_);
   const auto after = runs_.upper_bound(op);

@@ -16,12 +16,16 @@ namespace weft {
 class ProgramTime {
  public:
   using Ns = VirtualTime::Ns;
-  ProgramTime(const VirtualTime& devices, Ns submission_ns)
-      : devices_(devices), submission_ns_(submission_ns) {}
+  /// Submitting an op costs `submission_ns`; a thread that waited goes on `notice_ns` after the
+  /// devices were done.
+  ProgramTime(const VirtualTime& devices, Ns submission_ns, Ns notice_ns)
+      : devices_(devices), submission_ns_(submission_ns), notice_ns_(notice_ns) {}
 
   [[nodiscard]] Ns now() const;
   /// The program submits the op with this number, which no other has. Returns when it is submitted.
   Ns submitted(std::uint64_t op);
+  /// A thread of the program waited for what has happened just now.
+  void noticed();
   /// When that was; 0 for an op that no thread of the program submitted, or if it is past.
   [[nodiscard]] Ns of(std::uint64_t op) const;
 
@@ -34,7 +38,7 @@ class ProgramTime {
   };
 
   const VirtualTime& devices_;
-  const Ns submission_ns_;
+  const Ns submission_ns_, notice_ns_;
   mutable std::mutex mutex_;
   Ns now_ = 0;
   std::map<std::uint64_t, Run> runs_;  // those that are not past, by their first op

@@ -8,6 +8,7 @@
 
 #include "framework/fabric.hpp"
 #include "framework/kernel_code.hpp"
+#include "framework/op_cost.hpp"
 #include "framework/residency.hpp"
 #include "framework/submit.hpp"
 
@@ -87,6 +88,7 @@ struct Tracer::Buffer {
   Log<std::uint64_t> causes;  // twice the producer's number, one more for an edge that only orders
   Log<Record> spans;
   Log<Part> parts;
+  Log<TraceData::OpCost> costs;
 };
 
 namespace {
@@ -147,7 +149,7 @@ void Tracer::submitted(Fabric& fabric, Op& op, const DependencySet& needs) {
   mine.sent.push({op.id, op.code, at, causes});
 }
 
-void Tracer::add_span(const Record& record) {
+void Tracer::add_span(const Record& record, const Op& op) {
   if (!is_recording()) return;
   Buffer& mine = buffer();
   if (mine.count >= limit_) {
@@ -156,6 +158,13 @@ void Tracer::add_span(const Record& record) {
   }
   ++mine.count;
   mine.spans.push(record);
+  const KernelCode& code = *op.code;
+  if (!records_costs_.load(std::memory_order_relaxed) || record.failed || code.is_copy ||
+      code.is_collective)
+    return;
+  Op& asked = const_cast<Op&>(op);
+  const Cost cost = cost_of(asked);
+  mine.costs.push({op.id, cost.flops, cost.bytes, is_fp64(asked), code.is_product});
 }
 
 void Tracer::ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::int64_t end_ns,
@@ -163,12 +172,13 @@ void Tracer::ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::
   const std::uint64_t bytes =
       op.code->is_copy ? static_cast<const CopyRange*>(const_cast<Op&>(op).scalars())->bytes : 0;
   add_span({op.id, op.code, static_cast<std::uint64_t>(start_ns),
-            static_cast<std::uint64_t>(end_ns), bytes, track, false, failed});
+            static_cast<std::uint64_t>(end_ns), bytes, track, false, failed},
+           op);
 }
 
 void Tracer::ran_ticks(std::uint32_t track, const Op& op, std::uint64_t start, std::uint64_t end,
                        bool failed) {
-  add_span({op.id, op.code, start, end, 0, track, true, failed});
+  add_span({op.id, op.code, start, end, 0, track, true, failed}, op);
 }
 
 void Tracer::made_part(const Op& whole, const Op& part) {
@@ -232,6 +242,7 @@ TraceData Tracer::collect() const {
                             ns(span.end), span.bytes});
     });
     buffer->parts.for_each([&](const Part& part) { parts.push_back(part); });
+    buffer->costs.for_each([&](const TraceData::OpCost& cost) { data.costs.push_back(cost); });
   }
   resolve_parts(parts, data.causes);
   std::sort(data.spans.begin(), data.spans.end(), [](const auto& a, const auto& b) {
@@ -247,6 +258,7 @@ void Tracer::clear() {
     buffer->causes.clear();
     buffer->spans.clear();
     buffer->parts.clear();
+    buffer->costs.clear();
     buffer->count = buffer->dropped = 0;
   }
 }

@@ -51,8 +51,16 @@ struct TraceData {
     std::uint64_t op = 0, producer = 0;
     bool order_only = false;
   };
+  /// What a kernel's op had to do; of a runtime that records costs.
+  struct OpCost {
+    std::uint64_t op = 0;
+    double flops = 0, bytes = 0;
+    bool is_fp64 = false;     ///< by its largest argument
+    bool is_product = false;  ///< done in the runtime's precision, unless in fp64
+  };
   std::vector<Track> tracks;
   std::vector<Span> spans;
+  std::vector<OpCost> costs;  ///< an op that several lanes shared has several, all the same
   std::vector<Submission> submissions;
   std::vector<Cause> causes;
   std::uint64_t dropped = 0;  ///< records beyond the limit
@@ -77,6 +85,10 @@ class Tracer {
     is_recording_.store(is_recording, std::memory_order_relaxed);
   }
   [[nodiscard]] bool is_recording() const { return is_recording_.load(std::memory_order_relaxed); }
+
+  /// From now on what each kernel's op costs is recorded too, which takes its thread some time
+  /// behind the op. Before anything runs.
+  void record_costs() { records_costs_.store(true, std::memory_order_relaxed); }
 
   /// Takes times of virtual clocks, which outlive it, and tells `program` what is submitted,
   /// whether it is recorded or not. Before anything is.
@@ -121,11 +133,11 @@ class Tracer {
   struct Buffer;
   struct Part;
   Buffer& buffer();
-  void add_span(const Record& record);
+  void add_span(const Record& record, const Op& op);
   static void resolve_parts(const std::vector<Part>& parts, std::vector<TraceData::Cause>& causes);
 
   const std::size_t limit_;
-  std::atomic<bool> is_recording_{true};
+  std::atomic<bool> is_recording_{true}, records_costs_{false};
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   const std::uint64_t start_ticks_ = ticks();
   const VirtualTime* clock_ = nullptr;  // null: the steady clock and the processor's

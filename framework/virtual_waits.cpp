@@ -36,6 +36,11 @@ bool move_all(const std::function<bool()>& done, std::int64_t nanoseconds) {
   return did;
 }
 
+void tell_waited() {
+  std::shared_lock lock(list().mutex);
+  for (Steered* steered : list().all) steered->waited();
+}
+
 std::string describe_all() {
   std::shared_lock lock(list().mutex);
   std::string text;
@@ -72,12 +77,13 @@ namespace {
 
 void wait(const std::function<bool()>& done, const std::function<bool()>& asked_each_time) {
   auto last = std::chrono::steady_clock::now();
+  if (done()) return;
   while (!done()) {
     if (move_all(asked_each_time, -1)) {
       last = std::chrono::steady_clock::now();
       continue;
     }
-    if (done()) return;
+    if (done()) break;
     if (has_messages_in_flight() || are_mixed()) last = std::chrono::steady_clock::now();
     if (std::chrono::steady_clock::now() - last > kPatience)
       throw UsageError(
@@ -85,6 +91,7 @@ void wait(const std::function<bool()>& done, const std::function<bool()>& asked_
           describe_all());
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
+  tell_waited();
 }
 
 }  // namespace
@@ -98,6 +105,7 @@ void wait_until_quiet(const std::function<bool()>& done) {
 }
 
 bool wait_for(const std::function<bool()>& done, std::int64_t nanoseconds) {
+  if (done()) return true;
   std::shared_lock lock(list().mutex);
   std::vector<std::int64_t> ends;
   for (const Steered* steered : list().all) ends.push_back(steered->now() + nanoseconds);
@@ -117,7 +125,9 @@ bool wait_for(const std::function<bool()>& done, std::int64_t nanoseconds) {
     if (now - last > kPatience) break;
     if (!did) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
-  return done();
+  if (!done()) return false;
+  for (Steered* steered : list().all) steered->waited();
+  return true;
 }
 
 MessageInFlight::MessageInFlight() {

@@ -15,6 +15,8 @@ class Steered {
   virtual bool move(const std::function<bool()>& done, std::int64_t nanoseconds) = 0;
   /// Its virtual time, in nanoseconds. Any thread.
   [[nodiscard]] virtual std::int64_t now() const = 0;
+  /// A thread of the program has waited for what happened just now.
+  virtual void waited() = 0;
   /// Who waits for whom, for a person.
   virtual std::string describe() = 0;
 

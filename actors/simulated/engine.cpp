@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "actors/simulated/measured_kernels.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/trace.hpp"
 
@@ -19,7 +20,8 @@ class SimulatedEngine::Lane final : public SimulatedLane, public Cpu {
   void execute(Op& op) override { op.code->cpu(*this, op); }
   void estimate(Op& op, Work& work) override {
     work.fixed = model_.gap_ns;
-    work.amount = seconds_on(model_, op);
+    const auto measured = model_.measured ? model_.measured->find(op) : std::nullopt;
+    work.amount = measured ? measured->seconds : seconds_on(model_, op);
     work.uses.push_back({units_, 1});
     work.limit = 1;
   }

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "actors/emulated/options.hpp"
-#include "framework/tensor_state.hpp"
+#include "framework/kernel_code.hpp"
+#include "framework/op_cost.hpp"
 #include "topology/device_figures.hpp"
 
 namespace weft {
@@ -18,30 +19,6 @@ constexpr std::int64_t kLaunchNs = 3300;
 constexpr std::int64_t kHandOverNs = 300;
 // What one core reads and writes alone. Assumed: a desktop's core streams at 10 to 20 GB/s.
 constexpr double kCoreMemory = 12e9;
-
-}  // namespace
-
-Cost cost_of(Op& op) {
-  if (op.code->cost) return op.code->cost(op);
-  Cost cost;
-  for (std::size_t i = 0; i < op.arg_count; ++i) {
-    const auto bytes = static_cast<double>(op.args()[i].replica()->bytes);
-    cost.bytes += op.args()[i].access() == Access::InOut ? 2 * bytes : bytes;
-  }
-  return cost;
-}
-
-namespace {
-
-// By its largest argument.
-bool is_fp64(Op& op) {
-  const Replica* largest = nullptr;
-  for (std::size_t i = 0; i < op.arg_count; ++i) {
-    const Replica* replica = op.args()[i].replica();
-    if (!largest || replica->bytes > largest->bytes) largest = replica;
-  }
-  return largest && largest->tensor && largest->tensor->element_bytes == 8;
-}
 
 }  // namespace
 

@@ -1,15 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "framework/cuda.hpp"
-#include "framework/kernel_code.hpp"
 #include "framework/op.hpp"
 #include "topology/machine.hpp"
 
 namespace weft {
 
 struct EmulatedOptions;
+class MeasuredKernels;
 
 /// How fast one simulated device is. Rates of kernels are peaks times `efficiency`.
 struct DeviceModel {
@@ -21,12 +22,11 @@ struct DeviceModel {
   std::int64_t launch_ns = 0;  ///< of the thread that launches, an op
   std::int64_t gap_ns = 0;     ///< between two kernels of a lane
   std::uint32_t lanes = 1;     ///< in-order lanes; a socket's cores
+  std::shared_ptr<const MeasuredKernels> measured;  ///< go before the rates; null: none
 };
 
-/// What a call of a kernel costs: what the kernel says, else the bytes of its arguments.
-Cost cost_of(Op& op);
-
-/// Seconds that `op` takes with all of the device to itself, without launch and gap.
+/// Seconds that `op` takes by the rates with all of the device, or one core of a socket, to itself,
+/// without launch and gap.
 double seconds_on(const DeviceModel& model, Op& op);
 
 /// The models of a GPU and of one core of a socket, by published figures of what they are called,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "actors/simulated/calibrated.hpp"
 #include "actors/simulated/copy_lane.hpp"
 #include "actors/simulated/model.hpp"
 #include "framework/trace.hpp"
@@ -117,9 +118,12 @@ Realisation SimulatedParts::realisation(Domain domain) const {
 std::unique_ptr<SimulatedSocket> SimulatedParts::make_socket(SocketId socket, Place& place) const {
   SimulatedSocket::Setup made;
   made.lane = setup(place.name);
-  made.core = scale_.applied(core_model(machine_, socket), machine_, socket);
-  made.core.lanes = static_cast<std::uint32_t>(
-      std::max<std::size_t>(1, machine_.sockets[socket.value].cores.size()));
+  const Socket& there = machine_.sockets[socket.value];
+  made.core = core_model(machine_, socket);
+  if (const auto* measured = find(there.model, false))
+    made.core = calibrated(made.core, *measured, Precision::Fp32);
+  made.core = scale_.applied(made.core, machine_, socket);
+  made.core.lanes = static_cast<std::uint32_t>(std::max<std::size_t>(1, there.cores.size()));
   const Node memory = MemoryId{place.memory}, here = socket;
   for (std::uint32_t l = 0; l < machine_.links.size(); ++l) {
     const Link& link = machine_.links[l];
@@ -130,10 +134,19 @@ std::unique_ptr<SimulatedSocket> SimulatedParts::make_socket(SocketId socket, Pl
 }
 
 std::unique_ptr<SimulatedEngine> SimulatedParts::make_engine(GpuId gpu, const Place& place) const {
-  return std::make_unique<SimulatedEngine>(
-      setup(place.name),
-      scale_.applied(gpu_model(machine_, gpu, *options_.precision, *options_.emulated), machine_,
-                     gpu));
+  const EmulatedOptions& given = *options_.emulated;
+  DeviceModel model = gpu_model(machine_, gpu, *options_.precision, given);
+  const bool is_given = given.flops_per_second > 0 || given.memory_bytes_per_second > 0;
+  const std::string& name = machine_.gpus[gpu.value].model;
+  const Calibration::Device* const measured = is_given ? nullptr : find(name, true);
+  if (measured)  // emulated ones are host threads, which compute in fp32
+    model = calibrated(std::move(model), *measured,
+                       name == "emulated" ? Precision::Fp32 : *options_.precision);
+  return std::make_unique<SimulatedEngine>(setup(place.name), scale_.applied(model, machine_, gpu));
+}
+
+const Calibration::Device* SimulatedParts::find(const std::string& model, bool is_gpu) const {
+  return options_.calibration ? options_.calibration->find(model, is_gpu) : nullptr;
 }
 
 }  // namespace weft

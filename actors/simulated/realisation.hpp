@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "actors/fabric_builder.hpp"
+#include "actors/simulated/calibration.hpp"
 #include "actors/simulated/engine.hpp"
 #include "actors/simulated/scale.hpp"
 #include "actors/simulated/simulation.hpp"
@@ -27,6 +28,8 @@ class SimulatedParts {
 
  private:
   [[nodiscard]] SimulatedLane::Setup setup(const std::string& device) const;
+  // Of the calibration; null: there is none, or it has no such device.
+  [[nodiscard]] const Calibration::Device* find(const std::string& model, bool is_gpu) const;
 
   const Machine& machine_;
   const RuntimeOptions& options_;

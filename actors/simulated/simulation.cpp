@@ -42,7 +42,8 @@ struct Simulation::Actor final : Runnable {
   const std::string name;
 };
 
-Simulation::Simulation(VirtualTime::Ns submission_ns) : program_(time_, submission_ns) {}
+Simulation::Simulation(VirtualTime::Ns submission_ns, VirtualTime::Ns notice_ns)
+    : program_(time_, submission_ns, notice_ns) {}
 
 Simulation::~Simulation() {
   stop();

@@ -38,8 +38,9 @@ class Simulation final : public Steered {
     std::atomic<bool> is_queued_{false};
   };
 
-  /// `submission_ns`: what submitting an op costs the program.
-  explicit Simulation(VirtualTime::Ns submission_ns);
+  /// `submission_ns`: what submitting an op costs the program; `notice_ns`: from an op's end until
+  /// the thread that waits for it goes on.
+  Simulation(VirtualTime::Ns submission_ns, VirtualTime::Ns notice_ns);
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -61,6 +62,7 @@ class Simulation final : public Steered {
 
   bool move(const std::function<bool()>& done, std::int64_t nanoseconds) override;
   [[nodiscard]] std::int64_t now() const override { return time_.now(); }
+  void waited() override { program_.noticed(); }
   std::string describe() override;
 
  private:

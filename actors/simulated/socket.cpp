@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "actors/simulated/measured_kernels.hpp"
 #include "framework/kernel_code.hpp"
+#include "framework/op_cost.hpp"
 #include "framework/submit.hpp"
 #include "framework/trace.hpp"
 
@@ -28,16 +30,36 @@ class SimulatedSocket::Core final : public SimulatedLane {
   // In bytes, for all cores share the memory; what touches none counts as one.
   void estimate(Op& op, Work& work) override {
     const DeviceModel& core = socket_.setup_.core;
-    const double bytes = std::max(1.0, cost_of(op).bytes), seconds = seconds_on(core, op);
+    const double bytes = std::max(1.0, cost_of(op).bytes);
+    work.fixed = core.gap_ns;
+    work.amount = bytes;
+    if (const auto measured = core.measured ? core.measured->find(op) : std::nullopt) {
+      add_measured(*measured, bytes, work);
+      return;
+    }
+    const double seconds = seconds_on(core, op);
     const double all = static_cast<double>(socket_.cores_.size());
     const double others = static_cast<double>(socket_.busy_ - 1);
     const double width = std::clamp(std::floor(seconds / kPart), 1.0, all - others);
-    work.fixed = core.gap_ns;
-    if (seconds <= 0) return;
-    work.amount = bytes;
+    if (seconds <= 0) {
+      work.amount = 0;
+      return;
+    }
     work.uses.push_back({cores_, seconds / bytes});
     if (socket_.setup_.memory) work.uses.push_back({*socket_.setup_.memory, 1});
     work.limit = width * bytes / seconds;
+  }
+  // Alone it takes what was measured. Of the memory it takes no more than there is: what was faster
+  // found its data in caches.
+  void add_measured(const MeasuredTime& measured, double bytes, Work& work) const {
+    const double all = static_cast<double>(socket_.cores_.size());
+    const double cores = std::min(measured.cores, all);
+    const double seconds = measured.seconds * measured.cores / cores;
+    work.limit = bytes / seconds;
+    work.uses.push_back({cores_, cores * seconds / bytes});
+    if (!socket_.setup_.memory) return;
+    const double capacity = setup().simulation->share().capacity(*socket_.setup_.memory);
+    work.uses.push_back({*socket_.setup_.memory, std::min(1.0, capacity / work.limit)});
   }
   void ended(std::int64_t) override {
     is_busy = false;
@@ -73,6 +95,12 @@ SimulatedSocket::Core* SimulatedSocket::free_core() {
   return nullptr;
 }
 
+// When it is there for the cores: an op that was made ready by another is at once.
+VirtualTime::Ns SimulatedSocket::came(const Op& op) const {
+  const VirtualTime::Ns submitted = setup_.lane.simulation->program().of(op.id);
+  return submitted ? submitted + setup_.core.launch_ns : 0;
+}
+
 bool SimulatedSocket::run_some() {
   waiting_.append(mailbox_.take_ready());
   waiting_.append(mailbox_.take_submitted());
@@ -82,7 +110,7 @@ bool SimulatedSocket::run_some() {
     core->is_busy = true;
     ++busy_;
     Op* op = waiting_.pop_front();
-    core->enqueue(*op, setup_.lane.simulation->program().of(op->id));
+    core->enqueue(*op, came(*op));
     did = was_used_ = true;
   }
   return did;

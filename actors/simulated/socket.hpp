@@ -38,6 +38,7 @@ class SimulatedSocket final : public Body, public Cpu {
 
   void share(std::size_t n, std::size_t grain, Range range) override;
   Core* free_core();
+  [[nodiscard]] VirtualTime::Ns came(const Op& op) const;
 
   const Setup setup_;
   Place& place_;

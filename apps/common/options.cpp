@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "actors/runtime_options.hpp"
+#include "actors/simulated/calibration.hpp"
 #include "apps/topo/edit_options.hpp"
 #include "topology/discover.hpp"
 #include "topology/shipped.hpp"
@@ -51,6 +52,9 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
       "--data", options.data,
       "with --simulate: real (default), or none: only shapes move, results are zeros");
   add_edit_options(command, options.edits);
+  command.add_option("--calibration", options.calibration,
+                     "with --simulate: a file that weft calibrate wrote; devices and links of the "
+                     "models in it take what was measured");
   command.add_option("--gpus", options.gpus, "auto, cuda, emulated:N or none (default: auto)");
   command.add_flag("--no-p2p", options.no_p2p, "copies between GPUs go through host memory");
   command.add_option("--emulated", options.emulated,
@@ -67,6 +71,8 @@ RuntimeOptions to_runtime_options(const CommonOptions& options, bool record) {
   if (options.no_p2p) made.p2p = false;
   if (options.simulate) made.simulate = true;
   if (!options.data.empty()) made.data = parse_data(options.data);
+  if (!options.calibration.empty())
+    made.calibration = std::make_shared<Calibration>(read_calibration_file(options.calibration));
   made.trace = record || !options.trace.empty();
   return made;
 }

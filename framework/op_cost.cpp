@@ -1,0 +1,27 @@
+#include "framework/op_cost.hpp"
+
+#include "framework/op.hpp"
+#include "framework/tensor_state.hpp"
+
+namespace weft {
+
+Cost cost_of(Op& op) {
+  if (op.code->cost) return op.code->cost(op);
+  Cost cost;
+  for (std::size_t i = 0; i < op.arg_count; ++i) {
+    const auto bytes = static_cast<double>(op.args()[i].replica()->bytes);
+    cost.bytes += op.args()[i].access() == Access::InOut ? 2 * bytes : bytes;
+  }
+  return cost;
+}
+
+bool is_fp64(Op& op) {
+  const Replica* largest = nullptr;
+  for (std::size_t i = 0; i < op.arg_count; ++i) {
+    const Replica* replica = op.args()[i].replica();
+    if (!largest || replica->bytes > largest->bytes) largest = replica;
+  }
+  return largest && largest->tensor && largest->tensor->element_bytes == 8;
+}
+
+}  // namespace weft
