@@ -17,7 +17,7 @@ struct Effort {
 /// longer than `effort` allows, or that the device has no memory for; `runtime`'s tracer, which
 /// records costs, has them afterwards. What was recorded before is forgotten.
 void run_products(const Runtime& runtime, const Device& device, const Effort& effort, bool fp64);
-/// Kernels that move memory: `fill`, and the perceptron's `update`, v = m·v + g, w -= r·v.
+/// Kernels that move memory: `fill`, and the perceptron's `mlp_update`, v = m·v + g, w -= r·v.
 void run_streams(const Runtime& runtime, const Device& device, const Effort& effort);
 
 }  // namespace weft::calibrate

@@ -53,7 +53,10 @@ TEST_CASE("ops of one cost make one point, over several recordings", "[calibrate
   const auto points = recorder.kernels("a processor").at("work");
   REQUIRE(points.size() == 2);
   CHECK(points[0].flops == 100);
-  CHECK(points[0].seconds == figure_of({1e-6, 2e-6, 3e-6}));
+  CHECK(points[0].seconds.least == Approx(1e-6));
+  CHECK(points[0].seconds.median == Approx(2e-6));
+  CHECK(points[0].seconds.most == Approx(3e-6));
+  CHECK(points[0].seconds.samples == 3);
   CHECK(points[1].seconds.median == Approx(20e-6));
 }
 

@@ -27,7 +27,7 @@ TEST_CASE("this machine is calibrated, and its simulation uses it", "[apps][cali
   const Calibration calibration = read_calibration_file(file);
   REQUIRE_FALSE(calibration.devices.empty());
   const auto& kernels = calibration.devices.front().kernels;
-  for (const char* name : {"matmul", "matmul_f64", "fill", "update", "forward"})
+  for (const char* name : {"matmul", "matmul_f64", "fill", "mlp_update", "mlp_forward"})
     CHECK(kernels.count(name) == 1);
   CHECK(calibration.submission_ns.median > 0);
 
