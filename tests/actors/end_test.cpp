@@ -112,7 +112,8 @@ TEST_CASE("a lost device fails what is its own, the rest goes on", "[actors][end
     CHECK(y.to_host()[0] == 2);
     rt.gpu(1).submit(kSet, 9, out(x));
     CHECK(x.to_host()[0] == 9);
-    CHECK(has(thrown<DeviceError>([&] { rt.lose(rt.socket(0)); }), "only emulated and simulated GPUs"));
+    CHECK(has(thrown<DeviceError>([&] { rt.lose(rt.socket(0)); }),
+              "only emulated and simulated GPUs"));
     rt.wait_idle();
   }
   leaks.check();

@@ -81,7 +81,8 @@ TEST_CASE("what is wrong in a spec is named with its line", "[experiment]") {
   says(kMinimal + "machines:\n", "a.yaml:3: machines: has no value");
   says(kMinimal + "options: {p2p: 1}\n", "a.yaml:3: options.p2p: \"1\" is not one of true, false");
   says(kMinimal + "options: {lanes: 1}\n",
-       "a.yaml:3: options: \"lanes\" is no key here; allowed are emulated, p2p, precision, relay");
+       "a.yaml:3: options: \"lanes\" is no key here; allowed are data, emulated, p2p, precision, "
+       "relay");
   says(kMinimal + "machines: [live, live]\n",
        "a.yaml:3: machines: two machines are called \"live\"; give each a label of its own");
   says(kMinimal + "machines:\n  - label: x\n",

@@ -183,7 +183,7 @@ TEST_CASE("flows that need very different amounts of a resource leave each other
 
 TEST_CASE("ops of several threads were submitted when they were", "[framework][virtual]") {
   const VirtualTime devices;
-  ProgramTime program(devices, 350);
+  ProgramTime program(devices, 350, 0);
   // Each thread numbers its ops from where it likes.
   const std::uint64_t numbers[] = {256, 0, 257, 258, 1, 512, 2, 3};
   for (const std::uint64_t number : numbers) program.submitted(number);
