@@ -15,9 +15,6 @@
 namespace weft {
 namespace {
 
-// A link without a known rate counts as PCIe 3.0 x16 does, so that it is neither free nor never
-// used.
-constexpr double kUnknownRate = 12e9;
 constexpr std::size_t kEmulatedMemory = std::size_t{4} << 30;
 
 std::size_t physical_memory() {

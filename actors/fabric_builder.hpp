@@ -13,6 +13,10 @@
 
 namespace weft {
 
+/// What a link without a known rate counts as, in bytes per second: PCIe 3.0 x16, so that it is
+/// neither free nor never used.
+inline constexpr double kUnknownRate = 12e9;
+
 /// How the engine of a runtime's GPUs makes memories and links real.
 struct Realisation {
   Domain domain = Domain::Host;  ///< of GPUs and of copies that begin or end at one

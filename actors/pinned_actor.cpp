@@ -56,26 +56,11 @@ class PinnedCafActor final : public caf::blocking_actor {
   }
 
  private:
-  bool run_all() {
-    bool did = false;
-    for (Body* body : bodies_) {
-      try {
-        did = body->run_some() || did;
-      } catch (const std::exception& error) {
-        // No op's failure comes this way. The actor goes on: others' ops are in its hands.
-        spdlog::critical("actor {}: {}", options_.name, error.what());
-      } catch (...) {
-        spdlog::critical("actor {}: unknown exception", options_.name);
-      }
-    }
-    return did;
-  }
-
   // False: stopped, and nothing left to do.
   bool run_until_idle() {
     auto last_work = Clock::now();
     for (unsigned round = 0;; ++round) {
-      if (run_all()) {
+      if (run_some(bodies_, options_.name)) {
         if (is_idle_) set_idle(false);
         last_work = Clock::now();
         continue;
@@ -104,9 +89,7 @@ class PinnedCafActor final : public caf::blocking_actor {
   }
 
   void park() {
-    for (Body* body : bodies_)
-      if (!body->prepare_to_park()) return;
-    read_message();
+    if (prepare_to_park(bodies_)) read_message();
   }
 
   void set_idle(bool idle) {
@@ -126,6 +109,25 @@ class PinnedCafActor final : public caf::blocking_actor {
 };
 
 }  // namespace
+
+bool run_some(const std::vector<Body*>& bodies, const std::string& actor) {
+  bool did = false;
+  for (Body* body : bodies) {
+    try {
+      did = body->run_some() || did;
+    } catch (const std::exception& error) {
+      spdlog::critical("actor {}: {}", actor, error.what());
+    } catch (...) {
+      spdlog::critical("actor {}: unknown exception", actor);
+    }
+  }
+  return did;
+}
+
+bool prepare_to_park(const std::vector<Body*>& bodies) {
+  return std::all_of(bodies.begin(), bodies.end(),
+                     [](Body* body) { return body->prepare_to_park(); });
+}
 
 struct PinnedActor::Handle {
   caf::actor actor;

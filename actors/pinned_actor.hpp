@@ -31,6 +31,12 @@ class Body {
   virtual void idle_changes(bool /*idle*/) {}
 };
 
+/// Lets each body do what there is to do; returns whether there was anything. What one throws is
+/// logged under the actor's name: no op's failure comes this way, and others' ops are in its hands.
+bool run_some(const std::vector<Body*>& bodies, const std::string& actor);
+/// Makes each body ready for its actor to park. False: one has something to do first.
+bool prepare_to_park(const std::vector<Body*>& bodies);
+
 /// A mailbox whose owner is woken by a CAF message.
 class ActorMailbox final : public Mailbox {
  public:

@@ -135,6 +135,10 @@ Failure* allocate_outputs(Op& op, const Place& place) {
   return nullptr;
 }
 
+std::size_t copied_bytes(const Op& op) {
+  return op.code->is_copy ? static_cast<const CopyRange*>(const_cast<Op&>(op).scalars())->bytes : 0;
+}
+
 const std::shared_ptr<const KernelCode>& copy_code() {
   static const std::shared_ptr<const KernelCode> code = [] {
     auto made = std::make_shared<KernelCode>();

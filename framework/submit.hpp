@@ -58,6 +58,9 @@ struct CopyRange {
   std::size_t to_offset = 0;  ///< in the target replica
 };
 
+/// Bytes that a copy over a link moves; 0 for any other op.
+std::size_t copied_bytes(const Op& op);
+
 /// The kernel of copies over links.
 const std::shared_ptr<const KernelCode>& copy_code();
 

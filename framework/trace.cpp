@@ -169,8 +169,7 @@ void Tracer::add_span(const Record& record, const Op& op) {
 
 void Tracer::ran(std::uint32_t track, const Op& op, std::int64_t start_ns, std::int64_t end_ns,
                  bool failed) {
-  const std::uint64_t bytes =
-      op.code->is_copy ? static_cast<const CopyRange*>(const_cast<Op&>(op).scalars())->bytes : 0;
+  const std::uint64_t bytes = copied_bytes(op);
   add_span({op.id, op.code, static_cast<std::uint64_t>(start_ns),
             static_cast<std::uint64_t>(end_ns), bytes, track, false, failed},
            op);

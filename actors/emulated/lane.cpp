@@ -119,8 +119,7 @@ Failure* EmulatedLane::execute(Op& op, Time start, Time& end) {
   if (setup_.lost && setup_.lost->load(std::memory_order_acquire))
     return Failure::make(FailureKind::DeviceLost, op.code->name, setup_.device,
                          "the device was lost");
-  const std::size_t bytes =
-      op.code->is_copy ? static_cast<CopyRange*>(op.scalars())->bytes : std::size_t{0};
+  const std::size_t bytes = copied_bytes(op);
   const LaneOp described{op.code->name, setup_.name, bytes};
   if (options.fault)
     if (auto message = options.fault(described))

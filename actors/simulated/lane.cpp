@@ -34,11 +34,7 @@ void SimulatedLane::run() {
     return;
   }
   if (setup_.hooks->delay)
-    work_.fixed += setup_.hooks
-                       ->delay({op.code->name, setup_.name,
-                                op.code->is_copy ? static_cast<CopyRange*>(op.scalars())->bytes
-                                                 : std::size_t{0}})
-                       .count();
+    work_.fixed += setup_.hooks->delay({op.code->name, setup_.name, copied_bytes(op)}).count();
   if (work_.fixed > 0)
     time().schedule(delay_, start_ + work_.fixed);
   else
@@ -78,9 +74,7 @@ Failure* SimulatedLane::try_execute(Op& op) {
   if (setup_.lost && setup_.lost->load(std::memory_order_acquire))
     return failed(FailureKind::DeviceLost, "the device was lost");
   if (setup_.hooks->fault) {
-    const std::size_t bytes =
-        op.code->is_copy ? static_cast<CopyRange*>(op.scalars())->bytes : std::size_t{0};
-    if (auto message = setup_.hooks->fault({op.code->name, setup_.name, bytes}))
+    if (auto message = setup_.hooks->fault({op.code->name, setup_.name, copied_bytes(op)}))
       return failed(FailureKind::Injected, *message);
   }
   if (Failure* failure = prepare(op)) return failure;
@@ -136,9 +130,7 @@ void SimulatedLane::end() {
   Failure* failure = std::exchange(failure_, nullptr);
   if (setup_.tracer)
     setup_.tracer->ran(setup_.track, op, start_, time().now(), failure || is_refused_);
-  const std::int64_t bytes =
-      op.code->is_copy ? static_cast<std::int64_t>(static_cast<CopyRange*>(op.scalars())->bytes)
-                       : 0;
+  const auto bytes = static_cast<std::int64_t>(copied_bytes(op));
   ends(op, !failure && !is_refused_, start_);
   is_running_ = false;
   settle(&op, failure, send_to_owner());

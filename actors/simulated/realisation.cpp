@@ -13,7 +13,6 @@
 namespace weft {
 namespace {
 
-constexpr double kUnknownRate = 12e9;  // a link without a known rate: as PCIe 3.0 x16
 // Of the rate that an NVLink's data sheet says. Assumed: headers take 1/17 of packets of 256 bytes,
 // flow control and idle slots some more. The other kinds' rates are payload already.
 constexpr double kNvlinkPayload = 0.9;

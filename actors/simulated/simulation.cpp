@@ -1,7 +1,5 @@
 #include "actors/simulated/simulation.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <chrono>
 
 #include "framework/fabric.hpp"
@@ -15,27 +13,9 @@ struct Simulation::Actor final : Runnable {
 
   void run() override {
     do {
-      while (run_all()) {
+      while (run_some(bodies, name)) {
       }
-    } while (!prepare_to_park());
-  }
-  bool run_all() {
-    bool did = false;
-    for (Body* body : bodies) {
-      try {
-        did = body->run_some() || did;
-      } catch (const std::exception& error) {
-        // No op's failure comes this way. The actor goes on: others' ops are in its hands.
-        spdlog::critical("actor {}: {}", name, error.what());
-        did = true;
-      }
-    }
-    return did;
-  }
-  bool prepare_to_park() {
-    for (Body* body : bodies)
-      if (!body->prepare_to_park()) return false;
-    return true;
+    } while (!prepare_to_park(bodies));
   }
 
   const std::vector<Body*> bodies;
