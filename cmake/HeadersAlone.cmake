@@ -31,6 +31,7 @@ foreach(header IN LISTS weft_headers)
 endforeach()
 
 add_library(weft_headers_alone OBJECT EXCLUDE_FROM_ALL ${weft_header_sources})
+set_target_properties(weft_headers_alone PROPERTIES UNITY_BUILD OFF)
 target_include_directories(weft_headers_alone PRIVATE
   ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/actors/include ${PROJECT_SOURCE_DIR}/tests)
 target_compile_options(weft_headers_alone PRIVATE -O0 -g0)

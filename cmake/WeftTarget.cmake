@@ -10,6 +10,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   # GCC 12 sees overlaps in `"text" + std::string` that are not there (GCC bug 105651).
   target_compile_options(weft_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
+if(CMAKE_UNITY_BUILD)
+  # Private parts of a class that use the file's unnamed namespace: right, the file is just not the
+  # one that is compiled.
+  target_compile_options(weft_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endif()
 if(WEFT_NATIVE)
   target_compile_options(weft_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
 endif()
@@ -60,7 +65,8 @@ function(weft_test name)
   target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name}_test PRIVATE weft_flags weft_test_main ${ARG_LIBS})
   set_target_properties(${name}_test PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests
+    UNITY_BUILD OFF)
   add_test(NAME ${name} COMMAND ${name}_test)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)

@@ -35,7 +35,7 @@ void free_after_use(Op& op) {
 }
 
 // Codes of inline ops live as long as the process: ops may settle while it ends.
-const KernelCode& make_code(const char* name, void (*inline_run)(Op&)) {
+const KernelCode& make_lazy_code(const char* name, void (*inline_run)(Op&)) {
   auto* made = new KernelCode;
   made->name = name;
   made->inline_run = inline_run;
@@ -101,7 +101,7 @@ void drop_handle(TensorState* tensor) {
     destroy(tensor);
     return;
   }
-  static const KernelCode& code = make_code("drop", destroy_after_use);
+  static const KernelCode& code = make_lazy_code("drop", destroy_after_use);
   run_behind({users.begin(), users.size()}, code, tensor);
 }
 
@@ -120,7 +120,7 @@ void discard_failed_copies(TensorState& tensor) {
       free_replicas(replica);
       continue;
     }
-    static const KernelCode& code = make_code("discard", free_after_use);
+    static const KernelCode& code = make_lazy_code("discard", free_after_use);
     run_behind({users.begin(), users.size()}, code, replica);
   }
 }

@@ -188,9 +188,9 @@ bool same_word(std::string_view word, std::string_view upper) {
 }
 
 /// The words of a text: what stands between characters that are neither letters nor digits.
-class Words {
+class ModelWords {
  public:
-  explicit Words(std::string_view text) {
+  explicit ModelWords(std::string_view text) {
     for (std::size_t i = 0; i < text.size() && count_ < kMostWords;) {
       if (!is_word_char(text[i])) {
         ++i;
@@ -216,8 +216,8 @@ class Words {
 };
 
 /// How many words of `wanted` there are if all are in `words`, else 0.
-std::size_t fit(const Words& words, std::string_view wanted) {
-  const Words needed(wanted);
+std::size_t fit(const ModelWords& words, std::string_view wanted) {
+  const ModelWords needed(wanted);
   const bool all = std::all_of(needed.begin(), needed.end(),
                                [&](std::string_view word) { return words.have(word); });
   return all ? needed.size() : 0;
@@ -251,7 +251,7 @@ constexpr std::string_view kDefaultCoreSource =
 }  // namespace
 
 std::optional<DeviceFigures> published_figures(std::string_view model) {
-  const Words words(model);
+  const ModelWords words(model);
   for (const std::string_view other : kOthers)
     if (words.have(other)) return std::nullopt;
   const Row* best = nullptr;
@@ -285,7 +285,7 @@ CpuFigures cpu_figures(const Machine& machine, SocketId socket) {
   CpuFigures figures;
   figures.fp64_per_core = kDefaultCore;
   figures.core_source = kDefaultCoreSource;
-  const Words words(package.model);
+  const ModelWords words(package.model);
   for (const CpuRow& candidate : kCpuRows)
     if (fit(words, candidate.words) > 0) {
       figures.fp64_per_core = candidate.fp64_per_core;

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "topology/hw_build.hpp"
+#include "topology/quantity.hpp"
 #include "topology/rates.hpp"
 
 namespace weft {
@@ -10,10 +11,6 @@ namespace {
 
 // The largest machines with one memory had 256 sockets (SGI UV 3000).
 constexpr std::size_t kMostPlaces = 256;
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 /// True if some package's model name contains `word`.
 bool has_processor(const HwTree& tree, std::string_view word) {

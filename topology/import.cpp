@@ -13,9 +13,9 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+constexpr std::size_t kMostFileBytes = std::size_t{64} << 20;
 
-constexpr std::string_view kExpected =
+constexpr std::string_view kExpectedFormats =
     "expected hwloc XML (<topology>), NCCL topology XML (<system>), the output of nvidia-smi "
     "topo -m, or a weft machine file (JSON)";
 
@@ -55,9 +55,9 @@ const char* to_string(MachineFormat format) {
 MachineFormat recognise(std::string_view text, const std::string& name) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   const std::string_view start = trimmed(text);
-  if (start.empty()) throw TopologyError(name + ": empty; " + std::string(kExpected));
+  if (start.empty()) throw TopologyError(name + ": empty; " + std::string(kExpectedFormats));
   if (start.find('\0') != std::string_view::npos)
-    throw TopologyError(name + ": not a text; " + std::string(kExpected));
+    throw TopologyError(name + ": not a text; " + std::string(kExpectedFormats));
   if (start[0] == '{') return MachineFormat::WeftJson;
   if (start[0] == '<') {
     const std::string_view root = root_name(start);
@@ -68,10 +68,10 @@ MachineFormat recognise(std::string_view text, const std::string& name) {
                           ": the root element is <graphs>, the rings and trees NCCL chose, not "
                           "the topology; set NCCL_TOPO_DUMP_FILE to write that");
     throw TopologyError(name + ": the root element is <" + std::string(root.substr(0, 40)) + ">; " +
-                        std::string(kExpected));
+                        std::string(kExpectedFormats));
   }
   if (looks_like_smi_matrix(text)) return MachineFormat::SmiMatrix;
-  throw TopologyError(name + ": not understood; " + std::string(kExpected));
+  throw TopologyError(name + ": not understood; " + std::string(kExpectedFormats));
 }
 
 Machine import_machine(std::string_view text, const std::string& name) {
@@ -98,7 +98,7 @@ Machine load_machine(const std::string& path) {
   char buffer[1 << 16];
   while (file.read(buffer, sizeof buffer) || file.gcount() > 0) {
     text.append(buffer, static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kMostBytes)
+    if (text.size() > kMostFileBytes)
       throw TopologyError(path + ": too large for a topology; at most 64 MiB are read");
   }
   if (file.bad()) throw TopologyError(path + ": cannot be read: " + std::strerror(errno));

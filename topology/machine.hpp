@@ -139,6 +139,11 @@ struct Hub {
 /// `Bus` joins a socket to its own memories and host bridges (integrated memory controller).
 enum class LinkKind : std::uint8_t { Bus, Pcie, Nvlink, Xgmi, C2c, Socket, Disk, Network };
 
+/// Links of GPUs with each other, with their sockets and with NVSwitches.
+constexpr bool is_fabric(LinkKind kind) {
+  return kind == LinkKind::Nvlink || kind == LinkKind::Xgmi || kind == LinkKind::C2c;
+}
+
 /// One physical hop between two nodes, with a rate and a latency per direction.
 struct Link {
   LinkKind kind = LinkKind::Pcie;

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-constexpr const char* kExpected =
+constexpr const char* kExpectedAddition =
     "expected \"gpu like gpu0 [on socket1]\", \"link like link3 from gpu0 to gpu2\" or \"socket "
     "like socket0\"";
 
@@ -26,7 +26,7 @@ class Addition {
   }
 
   Machine result() {
-    if (words_.size() < 3 || words_[1] != "like") fail(kExpected);
+    if (words_.size() < 3 || words_[1] != "like") fail(kExpectedAddition);
     if (words_[0] == "gpu" && (words_.size() == 3 || (words_.size() == 5 && words_[3] == "on")))
       gpu(node(words_[2], NodeKind::Gpu),
           words_.size() == 5 ? SocketId{node(words_[4], NodeKind::Socket)} : SocketId{});
@@ -35,7 +35,7 @@ class Addition {
     else if (words_[0] == "socket" && words_.size() == 3)
       socket(SocketId{node(words_[2], NodeKind::Socket)});
     else
-      fail(kExpected);
+      fail(kExpectedAddition);
     check_machine(m_);
     warn_unreachable(m_);
     return std::move(m_);

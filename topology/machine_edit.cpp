@@ -18,10 +18,6 @@ const char* list_of(NodeKind kind) {
   return kLists[static_cast<std::size_t>(kind)];
 }
 
-[[noreturn]] void fail(const std::string& thing, const std::string& what) {
-  throw TopologyError("\"" + thing + "\": " + what);
-}
-
 /// Marks what goes and renumbers what stays.
 class Removal {
  public:
@@ -118,7 +114,7 @@ MemoryId memory_of(const Machine& machine, Node node) {
 std::vector<Place> places_of(const Machine& machine, const std::string& path) {
   const std::size_t dot = path.find('.');
   if (dot == std::string::npos || dot + 1 == path.size())
-    fail(path, "expected an id and a key, for example gpu0.model, link3.bytes_per_second");
+    refuse_thing(path, "expected an id and a key, for example gpu0.model, link3.bytes_per_second");
   const Things things = find_things(machine, path.substr(0, dot));
   const std::string key = path.substr(dot + 1), through = "memory.";
   std::vector<Place> places;
@@ -128,7 +124,7 @@ std::vector<Place> places_of(const Machine& machine, const std::string& path) {
       continue;
     }
     const MemoryId memory = memory_of(machine, node);
-    if (!memory.is_valid()) fail(path, to_string(node) + " has no memory of its own");
+    if (!memory.is_valid()) refuse_thing(path, to_string(node) + " has no memory of its own");
     places.push_back({list_of(NodeKind::Memory), memory.value, key.substr(through.size())});
   }
   for (const LinkId link : things.links) places.push_back({"links", link.value, key});
@@ -140,7 +136,7 @@ std::vector<Place> places_of(const Machine& machine, const std::string& path) {
 Machine with_value(const Machine& machine, const std::string& assignment) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos || equals == 0)
-    fail(assignment, "expected PATH=VALUE, for example link3.bytes_per_second=12 GB/s");
+    refuse_thing(assignment, "expected PATH=VALUE, for example link3.bytes_per_second=12 GB/s");
   const std::string path = assignment.substr(0, equals), text = assignment.substr(equals + 1);
   Json value = Json::parse(text, nullptr, false);
   if (value.is_discarded()) value = text;
@@ -161,7 +157,7 @@ Machine with_value(const Machine& machine, const std::string& assignment) {
     warn_unreachable(changed);
     return changed;
   } catch (const Json::exception& error) {
-    fail(assignment, error.what());
+    refuse_thing(assignment, error.what());
   }
 }
 
@@ -176,9 +172,10 @@ Machine without(const Machine& machine, const std::string& thing) {
   }
   const auto a = parse_node(thing.substr(0, dash)), b = parse_node(thing.substr(dash + 1));
   if (!a || !b)
-    fail(thing,
-         "expected an id such as gpu1 or link3, a pattern such as link:nvlink*, or two nodes "
-         "such as gpu0-gpu1");
+    refuse_thing(
+        thing,
+        "expected an id such as gpu1 or link3, a pattern such as link:nvlink*, or two nodes "
+        "such as gpu0-gpu1");
   bool any = false;
   for (std::size_t i = 0; i < machine.links.size(); ++i) {
     const Link& link = machine.links[i];
@@ -187,7 +184,7 @@ Machine without(const Machine& machine, const std::string& thing) {
       any = true;
     }
   }
-  if (!any) fail(thing, "no link joins these two");
+  if (!any) refuse_thing(thing, "no link joins these two");
   return removal.result();
 }
 

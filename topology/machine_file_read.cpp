@@ -11,15 +11,15 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::json;
+using ParsedJson = nlohmann::json;
 
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+constexpr std::size_t kMostMachineBytes = std::size_t{16} << 20;
 constexpr int kMostDepth = 8;
 
 /// A JSON object being read: knows where it stands, refuses keys it does not know.
 class Fields {
  public:
-  Fields(const Json& json, std::string source, std::string place,
+  Fields(const ParsedJson& json, std::string source, std::string place,
          std::initializer_list<std::string_view> known)
       : json_(json), source_(std::move(source)), place_(std::move(place)) {
     if (!json.is_object()) fail("", "expected an object, {…}");
@@ -38,13 +38,13 @@ class Fields {
     throw TopologyError(source_ + ": " + (where.empty() ? "" : where + ": ") + what);
   }
 
-  [[nodiscard]] const Json* find(const char* key) const {
+  [[nodiscard]] const ParsedJson* find(const char* key) const {
     const auto found = json_.find(key);
     return found == json_.end() || found->is_null() ? nullptr : &*found;
   }
 
   [[nodiscard]] std::string text(const char* key) const {
-    const Json* value = find(key);
+    const ParsedJson* value = find(key);
     if (!value) return {};
     if (!value->is_string()) fail(key, "expected a text");
     return value->get<std::string>();
@@ -52,11 +52,11 @@ class Fields {
 
   [[nodiscard]] std::int64_t integer(const char* key, std::int64_t fallback, std::int64_t least,
                                      std::int64_t most) const {
-    const Json* value = find(key);
+    const ParsedJson* value = find(key);
     return value ? integer(*value, key, least, most) : fallback;
   }
-  [[nodiscard]] std::int64_t integer(const Json& value, const std::string& key, std::int64_t least,
-                                     std::int64_t most) const {
+  [[nodiscard]] std::int64_t integer(const ParsedJson& value, const std::string& key,
+                                     std::int64_t least, std::int64_t most) const {
     const bool fits = value.is_number_integer() &&
                       (!value.is_number_unsigned() ||
                        value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most));
@@ -68,7 +68,7 @@ class Fields {
 
   /// A number of bytes, or a text such as `64 GB`.
   [[nodiscard]] std::size_t bytes(const char* key) const {
-    const Json* value = find(key);
+    const ParsedJson* value = find(key);
     if (!value) return 0;
     if (value->is_string()) {
       const auto parsed = parse_bytes(value->get_ref<const std::string&>());
@@ -78,7 +78,7 @@ class Fields {
     return static_cast<std::size_t>(integer(*value, key, 0, std::int64_t{1} << 60));
   }
 
-  [[nodiscard]] double rate(const Json& value, const std::string& key) const {
+  [[nodiscard]] double rate(const ParsedJson& value, const std::string& key) const {
     if (value.is_string()) {
       const auto parsed = parse_rate(value.get_ref<const std::string&>());
       if (parsed) return *parsed;
@@ -90,10 +90,11 @@ class Fields {
   }
 
   [[nodiscard]] std::vector<std::uint32_t> cpus(const char* key) const {
-    const Json* value = find(key);
+    const ParsedJson* value = find(key);
     return value ? cpus(*value, key) : std::vector<std::uint32_t>{};
   }
-  [[nodiscard]] std::vector<std::uint32_t> cpus(const Json& value, const std::string& key) const {
+  [[nodiscard]] std::vector<std::uint32_t> cpus(const ParsedJson& value,
+                                                const std::string& key) const {
     if (value.is_string())
       if (auto parsed = parse_cpu_list(value.get_ref<const std::string&>())) return *parsed;
     fail(key, "expected a list such as \"0-15,32-47\"");
@@ -112,16 +113,16 @@ class Fields {
     return word(key, parse_pci_address, "a PCI address such as 0000:3b:00.0");
   }
 
-  [[nodiscard]] const Json& list(const char* key) const {
-    static const Json kEmpty = Json::array();
-    const Json* value = find(key);
+  [[nodiscard]] const ParsedJson& list(const char* key) const {
+    static const ParsedJson kEmpty = ParsedJson::array();
+    const ParsedJson* value = find(key);
     if (!value) return kEmpty;
     if (!value->is_array()) fail(key, "expected a list, […]");
     return *value;
   }
 
   template <class SomeId>
-  [[nodiscard]] SomeId id(const Json& value, const std::string& key) const {
+  [[nodiscard]] SomeId id(const ParsedJson& value, const std::string& key) const {
     if (value.is_string()) {
       const auto node = parse_node(value.get_ref<const std::string&>());
       if (node && node->kind == Node(SomeId{0}).kind) return SomeId{node->index};
@@ -130,13 +131,13 @@ class Fields {
   }
   template <class SomeId>
   [[nodiscard]] SomeId id(const char* key) const {
-    const Json* value = find(key);
+    const ParsedJson* value = find(key);
     return value ? id<SomeId>(*value, key) : SomeId{};
   }
   template <class SomeId>
   [[nodiscard]] std::vector<SomeId> ids(const char* key) const {
     std::vector<SomeId> result;
-    for (const Json& value : list(key)) result.push_back(id<SomeId>(value, key));
+    for (const ParsedJson& value : list(key)) result.push_back(id<SomeId>(value, key));
     return result;
   }
 
@@ -145,7 +146,7 @@ class Fields {
   void each(const char* key, const std::string& prefix,
             std::initializer_list<std::string_view> known, Read read) const {
     std::size_t index = 0;
-    for (const Json& item : list(key)) {
+    for (const ParsedJson& item : list(key)) {
       const Fields fields(item, source_, std::string(key) + "[" + std::to_string(index) + "]",
                           known);
       const std::string id = fields.text("id");
@@ -158,7 +159,7 @@ class Fields {
   }
 
  private:
-  const Json& json_;
+  const ParsedJson& json_;
   std::string source_, place_;
 };
 
@@ -170,7 +171,7 @@ Socket read_socket(const Fields& fields) {
   const auto count = static_cast<std::size_t>(
       fields.integer("cores", static_cast<std::int64_t>(socket.cpus.size()), 1, kMaxCpu));
   if (fields.find("core_cpus")) {
-    for (const Json& core : fields.list("core_cpus"))
+    for (const ParsedJson& core : fields.list("core_cpus"))
       socket.cores.push_back({fields.cpus(core, "core_cpus"), -1});
     if (fields.find("cores") && socket.cores.size() != count)
       fields.fail("cores", "expected the number of items in core_cpus, " +
@@ -183,7 +184,7 @@ Socket read_socket(const Fields& fields) {
     for (std::size_t i = 0; i < socket.cpus.size(); ++i)
       socket.cores[i % count].pus.push_back(socket.cpus[i]);
   }
-  const Json& efficiencies = fields.list("core_efficiency");
+  const ParsedJson& efficiencies = fields.list("core_efficiency");
   if (!efficiencies.empty() && efficiencies.size() != socket.cores.size())
     fields.fail("core_efficiency", "expected one number for each core");
   for (std::size_t i = 0; i < efficiencies.size(); ++i)
@@ -203,7 +204,7 @@ Link read_link(const Fields& fields) {
       fields.word("kind", parse_link_kind, "bus, pcie, nvlink, xgmi, c2c, socket, disk or network");
   link.a = fields.word("a", parse_node, "an id such as socket0, mem0, gpu0, hub0, nic0, disk0");
   link.b = fields.word("b", parse_node, "an id such as socket0, mem0, gpu0, hub0, nic0, disk0");
-  const Json* rate = fields.find("bytes_per_second");
+  const ParsedJson* rate = fields.find("bytes_per_second");
   if (!rate) fields.fail("bytes_per_second", "missing; expected one rate or two, [a to b, b to a]");
   if (rate->is_array()) {
     if (rate->size() != 2) fields.fail("bytes_per_second", "expected two rates, [a to b, b to a]");
@@ -282,21 +283,21 @@ Machine read_lists(const Fields& file) {
 }  // namespace
 
 Machine read_machine_file(std::string_view text, const std::string& name) {
-  if (text.size() > kMostBytes)
+  if (text.size() > kMostMachineBytes)
     throw TopologyError(name + ": too large for a machine file; at most 16 MiB are read");
-  Json document;
+  ParsedJson document;
   try {
-    document = Json::parse(text, [&](int depth, Json::parse_event_t, Json&) {
+    document = ParsedJson::parse(text, [&](int depth, ParsedJson::parse_event_t, ParsedJson&) {
       if (depth > kMostDepth) throw TopologyError(name + ": nested too deeply for a machine file");
       return true;
     });
-  } catch (const Json::parse_error& error) {
+  } catch (const ParsedJson::parse_error& error) {
     // "[json.exception.parse_error.101] parse error at line 3, column 5: …": from the place on.
     const std::string what = error.what();
     const std::size_t place = what.find("line ");
     throw TopologyError(name + ": " + (place == std::string::npos ? what : what.substr(place)) +
                         "; expected JSON");
-  } catch (const Json::exception& error) {
+  } catch (const ParsedJson::exception& error) {
     throw TopologyError(name + ": " + error.what() + "; expected JSON");
   }
   const Fields file(document, name, "",

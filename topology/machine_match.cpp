@@ -11,10 +11,6 @@ constexpr std::string_view kLinks = "link:";
 constexpr NodeKind kKinds[] = {NodeKind::Socket, NodeKind::Memory, NodeKind::Gpu,
                                NodeKind::Hub,    NodeKind::Nic,    NodeKind::Disk};
 
-[[noreturn]] void fail(const std::string& text, const std::string& what) {
-  throw TopologyError("\"" + text + "\": " + what);
-}
-
 std::size_t count_of(const Machine& machine, NodeKind kind) {
   const std::size_t counts[] = {machine.sockets.size(), machine.memories.size(),
                                 machine.gpus.size(),    machine.hubs.size(),
@@ -63,11 +59,15 @@ Things by_pattern(const Machine& machine, const std::string& text) {
   for (std::uint32_t i = 0; i < machine.links.size(); ++i)
     if (fits(text, "link" + std::to_string(i))) things.links.push_back(LinkId{i});
   if (things.nodes.empty() && things.links.empty())
-    fail(text, "fits nothing; the machine has " + inventory(machine));
+    refuse_thing(text, "fits nothing; the machine has " + inventory(machine));
   return things;
 }
 
 }  // namespace
+
+void refuse_thing(const std::string& text, const std::string& what) {
+  throw TopologyError("\"" + text + "\": " + what);
+}
 
 bool fits(std::string_view pattern, std::string_view text) {
   // The last star takes one character more whenever what follows it does not fit.
@@ -96,21 +96,23 @@ Things find_things(const Machine& machine, const std::string& text) {
     for (std::uint32_t i = 0; i < machine.links.size(); ++i)
       if (link_fits(machine.links[i], pattern)) things.links.push_back(LinkId{i});
     if (things.links.empty())
-      fail(text, "fits no link; the machine has " + kinds_of_links(machine));
+      refuse_thing(text, "fits no link; the machine has " + kinds_of_links(machine));
     return things;
   }
   if (text.find('*') != std::string::npos) return by_pattern(machine, text);
   if (const auto node = parse_node(text)) {
     if (const std::size_t count = count_of(machine, node->kind); node->index >= count)
-      fail(text, "is not there; the machine has " + std::to_string(count) + " of that kind");
+      refuse_thing(text,
+                   "is not there; the machine has " + std::to_string(count) + " of that kind");
     things.nodes.push_back(*node);
   } else if (const auto link = parse_link_id(text)) {
     if (link->value >= machine.links.size())
-      fail(text,
-           "is not there; the machine has " + std::to_string(machine.links.size()) + " links");
+      refuse_thing(
+          text, "is not there; the machine has " + std::to_string(machine.links.size()) + " links");
     things.links.push_back(*link);
   } else {
-    fail(text, "is no id such as gpu0, mem1, link3, and no pattern such as gpu*, link:nvlink*");
+    refuse_thing(text,
+                 "is no id such as gpu0, mem1, link3, and no pattern such as gpu*, link:nvlink*");
   }
   return things;
 }

@@ -23,4 +23,7 @@ Things find_things(const Machine& machine, const std::string& text);
 /// Whether `pattern` fits all of `text`; `*` stands for any characters, none too.
 bool fits(std::string_view pattern, std::string_view text);
 
+/// Throws the `TopologyError` that refuses what a text asks: `"text": what`.
+[[noreturn]] void refuse_thing(const std::string& text, const std::string& what);
+
 }  // namespace weft

@@ -12,10 +12,6 @@
 namespace weft {
 namespace {
 
-bool is_fabric(LinkKind kind) {
-  return kind == LinkKind::Nvlink || kind == LinkKind::Xgmi || kind == LinkKind::C2c;
-}
-
 class Overlay {
  public:
   Overlay(const Machine& base, const Machine& over) : result_(base), over_(over) {}

@@ -1,5 +1,7 @@
 #include "topology/pci_ids.hpp"
 
+#include "topology/quantity.hpp"
+
 #include <cctype>
 #include <utility>
 
@@ -9,10 +11,6 @@ namespace {
 constexpr std::uint16_t kNvidia = 0x10de, kAmd = 0x1002, kIntel = 0x8086, kHabana = 0x1da3,
                         kMooreThreads = 0x1ed5, kMatrox = 0x102b, kAspeed = 0x1a03,
                         kAmazon = 0x1d0f;
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
 
 // AMD device numbers 0x4000 to 0x5fff are Rage, R300 to R500 and the ES1000 that boards use as a
 // management display (pci.ids): none computes.

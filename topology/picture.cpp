@@ -8,7 +8,7 @@
 namespace weft {
 namespace {
 
-constexpr double kMargin = 24, kTitle = 64, kBarHeight = 22;
+constexpr double kMargin = 24, kTitle = 64;
 constexpr std::size_t kMostHosts = 4;
 
 /// Groups of nodes that links other than network ones join: the hosts.
@@ -102,7 +102,7 @@ Picture lay_out(const Machine& machine) {
                   [](const Link& link) { return link.kind == LinkKind::Network; });
   if (is_framed && has_network) {
     picture.network_y = y + 34;
-    y = picture.network_y + kBarHeight;
+    y = picture.network_y + Picture::kBarHeight;
   }
   picture.width = std::max(picture.width, 640.0);
   picture.height = y + 56;

@@ -36,6 +36,7 @@ struct Picture {
     std::vector<Node> shown;
     std::size_t hidden = 0;
   };
+  static constexpr double kBarHeight = 22, kBarStep = 34;
   /// A bar that stands for a switch, or for links between every two of some nodes.
   struct Bar {
     Box box;

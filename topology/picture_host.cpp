@@ -14,7 +14,6 @@ constexpr double kGpuWidth = 104, kGpuHeight = 62;
 constexpr double kChipWidth = 96, kChipHeight = 22;
 constexpr double kHubWidth = 92, kHubHeight = 22, kHubStep = 62;
 constexpr double kPlaceHeight = 86, kPlaceGap = 92, kPlaceWidth = 250, kSmallPlaceWidth = 170;
-constexpr double kBarHeight = 22, kBarStep = 34;
 constexpr std::size_t kChipsInColumn = 3, kPlacesInRow = 8;
 
 class HostLayout {
@@ -228,9 +227,9 @@ class HostLayout {
       for (const Link* link : clique) ends.insert(link->a), ends.insert(link->b);
       bar.ends.assign(ends.begin(), ends.end());
       bar.box.y = y;
-      bar.box.height = kBarHeight;
+      bar.box.height = Picture::kBarHeight;
       host_.socket_bars.push_back(std::move(bar));
-      y += kBarStep;
+      y += Picture::kBarStep;
     }
     for (const Link* link : links) host_.arcs.push_back(link);
     return y + (links.empty() ? 6 : 46);

@@ -11,8 +11,6 @@
 namespace weft {
 namespace {
 
-constexpr double kBarHeight = 22, kBarStep = 34;
-
 using LinkKey = std::tuple<LinkKind, double, double, std::uint32_t>;
 LinkKey key_of(const Link& link) {
   return {link.kind, link.bytes_per_second[0], link.bytes_per_second[1], link.width};
@@ -23,10 +21,6 @@ double arc_height(const Picture::Box& a, const Picture::Box& b) {
 }
 
 }  // namespace
-
-bool is_fabric(LinkKind kind) {
-  return kind == LinkKind::Nvlink || kind == LinkKind::Xgmi || kind == LinkKind::C2c;
-}
 
 std::string rate_text(const Link& link) {
   return std::string(link.provenance == Provenance::Assumed ? "~" : "") +
@@ -102,17 +96,18 @@ double lay_out_fabric(const Machine& machine, const std::set<Node>& nodes, Pictu
     const double least = 7.0 * static_cast<double>(bar.label.size()) + 20;
     if (right - left < least)
       left = std::max(0.0, (left + right - least) / 2), right = left + least;
-    bar.box = {left, y, right - left, kBarHeight};
+    bar.box = {left, y, right - left, Picture::kBarHeight};
     // Bars side by side share a line.
     for (double& taken : bar_right) {
-      const double line = bottom + 30 + kBarStep * static_cast<double>(&taken - bar_right.data());
+      const double line =
+          bottom + 30 + Picture::kBarStep * static_cast<double>(&taken - bar_right.data());
       if (left <= taken) continue;
       bar.box.y = line;
       taken = right;
       host.bars.push_back(std::move(bar));
       return;
     }
-    bar.box.y = bottom + 30 + kBarStep * static_cast<double>(bar_right.size());
+    bar.box.y = bottom + 30 + Picture::kBarStep * static_cast<double>(bar_right.size());
     bar_right.push_back(right);
     host.bars.push_back(std::move(bar));
     y = bar.box.y;
@@ -145,7 +140,7 @@ double lay_out_fabric(const Machine& machine, const std::set<Node>& nodes, Pictu
           ", " + std::to_string(bar.link->width) + (bar.link->width == 1 ? " link" : " links");
     add_bar(std::move(bar));
   }
-  if (!bar_right.empty()) bottom += 30 + kBarStep * static_cast<double>(bar_right.size());
+  if (!bar_right.empty()) bottom += 30 + Picture::kBarStep * static_cast<double>(bar_right.size());
   host.arcs_top = host.bars.empty() ? bottom : gpu_bottom;
   double height = 0;
   for (const Link* link : links) {

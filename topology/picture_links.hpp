@@ -9,9 +9,6 @@
 
 namespace weft {
 
-/// Links of GPUs with each other, with their sockets and with NVSwitches.
-bool is_fabric(LinkKind kind);
-
 /// `~25 GB/s`: a link's rate, marked if it is assumed.
 std::string rate_text(const Link& link);
 

@@ -46,4 +46,9 @@ std::optional<double> parse_rate(std::string_view text);
 /// The text without blanks at its ends.
 std::string_view trimmed(std::string_view text);
 
+/// Whether `part` stands anywhere in `text`.
+inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
 }  // namespace weft

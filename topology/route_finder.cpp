@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::uint32_t kUnreached = 0xffffffffu;
 
-bool is_fabric(LinkKind kind) {
-  return kind == LinkKind::Nvlink || kind == LinkKind::Xgmi || kind == LinkKind::C2c;
-}
-
 }  // namespace
 
 /// Scratch of one source's search.

@@ -12,10 +12,10 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t kMostBytes = 8u << 20;
+constexpr std::size_t kMostMatrixBytes = 8u << 20;
 constexpr std::size_t kMostDevices = 1024;
 
-constexpr std::string_view kExpected =
+constexpr std::string_view kExpectedMatrix =
     "expected the matrix of nvidia-smi topo -m: a header GPU0 GPU1 … and a row for each GPU";
 
 struct Word {
@@ -117,8 +117,9 @@ std::optional<Cell> cell_of(std::string_view word) {
 class SmiReader {
  public:
   SmiReader(std::string_view text, const std::string& name) : name_(name), text_(cleaned(text)) {
-    if (text.size() > kMostBytes)
-      throw TopologyError(name + ": too large for nvidia-smi topo -m; " + std::string(kExpected));
+    if (text.size() > kMostMatrixBytes)
+      throw TopologyError(name + ": too large for nvidia-smi topo -m; " +
+                          std::string(kExpectedMatrix));
   }
 
   SmiMatrix read() {
@@ -151,7 +152,7 @@ class SmiReader {
       }
       if (done) legend(words);
     }
-    if (columns_.empty()) throw TopologyError(name_ + ": " + std::string(kExpected));
+    if (columns_.empty()) throw TopologyError(name_ + ": " + std::string(kExpectedMatrix));
     finish();
     return std::move(matrix_);
   }
@@ -264,7 +265,7 @@ class SmiReader {
     for (const std::string& column : columns_)
       if (is_gpu_name(column) && !rows_.count(column))
         throw TopologyError(name_ + ": " + column + " has a column and no row; " +
-                            std::string(kExpected));
+                            std::string(kExpectedMatrix));
     constexpr std::size_t kNone = ~std::size_t{0};
     std::vector<const Row*> rows;
     std::vector<std::size_t> columns;  // of each device, if it has one
@@ -302,7 +303,8 @@ class SmiReader {
       }
       matrix_.devices.push_back(std::move(device));
     }
-    if (matrix_.devices.empty()) throw TopologyError(name_ + ": no row; " + std::string(kExpected));
+    if (matrix_.devices.empty())
+      throw TopologyError(name_ + ": no row; " + std::string(kExpectedMatrix));
   }
 
   struct AffinityColumn {

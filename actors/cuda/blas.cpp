@@ -10,11 +10,6 @@
 namespace weft::cuda {
 namespace {
 
-template <class T>
-constexpr bool has_bias(const Gemm<T>& product) {
-  return product.epilogue == Epilogue::Bias || product.epilogue == Epilogue::ReluBias;
-}
-
 void refuse(const char* what, std::int64_t is, std::int64_t wanted) {
   throw UsageError(std::string("gemm: ") + what + " is " + std::to_string(is) +
                    ", and must be at least " + std::to_string(wanted));

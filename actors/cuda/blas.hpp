@@ -31,6 +31,11 @@ struct Gemm {
   const T* bias = nullptr;  ///< [n], for the epilogues with a bias
 };
 
+template <class T>
+constexpr bool has_bias(const Gemm<T>& product) {
+  return product.epilogue == Epilogue::Bias || product.epilogue == Epilogue::ReluBias;
+}
+
 /// Memory that a product may work in, 256-byte aligned.
 struct Workspace {
   void* data = nullptr;

@@ -9,6 +9,7 @@
 
 #include "actors/cuda/check.hpp"
 #include "actors/cuda/collective_part.hpp"
+#include "actors/cuda/kernels/peer_reduce.hpp"
 #include "actors/cuda/peer_reduce.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/tagged.hpp"
@@ -23,7 +24,6 @@ namespace {
 
 // NCCL is asked for errors now and then only: it costs some hundred nanoseconds.
 constexpr std::uint32_t kLooksBetween = 4096;
-constexpr std::size_t kMostPeers = 8;
 // Longer than any operation takes whose data are there.
 constexpr std::chrono::seconds kPatience{60};
 // For marks only: about what a small and a large operation take over NVLink.

@@ -23,7 +23,7 @@ const CopyRange& range_of(Op& op) {
 // Two pieces of a large copy: what is more may be relieved.
 constexpr std::int64_t kByteBudget = 64 << 20;
 // A launch queue holds 1024 entries, and a launch into a full one blocks.
-constexpr std::size_t kMostAhead = 256;
+constexpr std::size_t kMostCopiesAhead = 256;
 
 // For marks only: large copies get one of their own, so that who waits for one does not wait for
 // the next.
@@ -138,7 +138,7 @@ Failure* GpuCopyLane::loss(const Op& op) const {
 
 bool GpuCopyLane::has_room() const {
   return busy_bytes() < kByteBudget && std::all_of(lanes_.begin(), lanes_.end(), [](const auto& l) {
-           return l->queued() < kMostAhead;
+           return l->queued() < kMostCopiesAhead;
          });
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 // A launch queue holds 1024 entries; a launch into a full one blocks, and with it the actor. An op
 // is up to three entries.
-constexpr std::size_t kMostAhead = 256;
+constexpr std::size_t kMostOpsAhead = 256;
 // Longer ops fill the device by themselves.
 constexpr double kLargeNs = 100'000;
 constexpr std::uint32_t kLanesForLarge = 2;
@@ -153,7 +153,7 @@ Failure* GpuEngine::run(Op& op, std::uint32_t lane) {
 
 bool GpuEngine::has_room() const {
   return std::all_of(lanes_.begin(), lanes_.end(),
-                     [](const auto& lane) { return lane->queued() < kMostAhead; });
+                     [](const auto& lane) { return lane->queued() < kMostOpsAhead; });
 }
 
 Failure* GpuEngine::loss(const Op& op) const {

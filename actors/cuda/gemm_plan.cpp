@@ -110,11 +110,6 @@ std::uint16_t alignment_of(const void* pointer) {
 }
 
 template <class T>
-bool has_bias(const Gemm<T>& product) {
-  return product.epilogue == Epilogue::Bias || product.epilogue == Epilogue::ReluBias;
-}
-
-template <class T>
 GemmKey make_key(const Cuda& cuda, const Gemm<T>& product) {
   GemmKey key;
   key.m = product.n;

@@ -32,7 +32,7 @@ bool has_follower(Op& op, Stage stage, const Wanted& is_wanted) {
   return op.more[static_cast<std::size_t>(stage)].load(std::memory_order_acquire) > Op::kClosed;
 }
 
-const char* text_of(cudaError_t status) {
+const char* reason_of(cudaError_t status) {
   return cudaGetErrorString(status);
 }
 
@@ -175,7 +175,7 @@ bool Lane::make_event(cudaEvent_t* event) {
   cudaSetDevice(before);
   cudaGetLastError();
   DeviceState::forget_current();
-  if (status != cudaSuccess) setup_.device->lose(std::string("no event: ") + text_of(status));
+  if (status != cudaSuccess) setup_.device->lose(std::string("no event: ") + reason_of(status));
   return status == cudaSuccess;
 }
 
@@ -267,7 +267,7 @@ void Lane::look_at_marks(bool quiet) {
     }
     cudaGetLastError();  // it would count as an error of the next launch
     if (status != cudaErrorNotReady) {
-      setup_.device->lose(text_of(status));
+      setup_.device->lose(reason_of(status));
       done_ = issued;
       return;
     }

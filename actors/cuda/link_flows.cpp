@@ -10,7 +10,7 @@ class Planner {
   Planner(const Machine& machine, const std::vector<bool>& is_usable)
       : m_(machine), is_usable_(is_usable) {}
 
-  [[nodiscard]] std::optional<LinkLoad> plan(const Link& link) const {
+  [[nodiscard]] std::optional<LinkFlows> plan(const Link& link) const {
     switch (link.kind) {
       case LinkKind::Pcie:
         return to_host(below(link.b));
@@ -79,9 +79,9 @@ class Planner {
   [[nodiscard]] LinkFlow down(Node gpu) const { return {host_of(gpu), gpu}; }
   [[nodiscard]] LinkFlow up(Node gpu) const { return {gpu, host_of(gpu)}; }
 
-  [[nodiscard]] std::optional<LinkLoad> to_host(const std::vector<Node>& gpus) const {
+  [[nodiscard]] std::optional<LinkFlows> to_host(const std::vector<Node>& gpus) const {
     if (gpus.empty() || m_.memories.empty()) return std::nullopt;
-    LinkLoad load;
+    LinkFlows load;
     for (const Node gpu : gpus) {
       load.under_test[0].push_back(down(gpu));
       load.under_test[1].push_back(up(gpu));
@@ -95,9 +95,9 @@ class Planner {
     return load;
   }
 
-  [[nodiscard]] std::optional<LinkLoad> between(Node a, std::optional<Node> b) const {
+  [[nodiscard]] std::optional<LinkFlows> between(Node a, std::optional<Node> b) const {
     if (!b || !is_usable(a) || !is_usable(*b)) return std::nullopt;
-    LinkLoad load;
+    LinkFlows load;
     const LinkFlow there{a, *b}, back{*b, a};
     load.under_test[0] = {there};
     load.under_test[1] = {back};
@@ -106,7 +106,7 @@ class Planner {
     return load;
   }
 
-  static std::optional<LinkLoad> turned(std::optional<LinkLoad> load) {
+  static std::optional<LinkFlows> turned(std::optional<LinkFlows> load) {
     if (load) {
       std::swap(load->under_test[0], load->under_test[1]);
       std::swap(load->neighbours[0], load->neighbours[1]);
@@ -120,8 +120,8 @@ class Planner {
 
 }  // namespace
 
-std::optional<LinkLoad> load_of_link(const Machine& machine, LinkId link,
-                                     const std::vector<bool>& is_usable) {
+std::optional<LinkFlows> flows_of_link(const Machine& machine, LinkId link,
+                                       const std::vector<bool>& is_usable) {
   return Planner(machine, is_usable).plan(machine.links.at(link.value));
 }
 

@@ -241,7 +241,7 @@ struct CudaLinkMeter::Impl {
   }
 
   std::optional<LinkFigures> measure(LinkId link) {
-    std::optional<LinkLoad> load = load_of_link(machine, link, usable());
+    std::optional<LinkFlows> load = flows_of_link(machine, link, usable());
     if (!load) return std::nullopt;
     for (const auto& flows : load->under_test)
       for (const LinkFlow& flow : flows)

@@ -9,6 +9,7 @@
 #include "actors/cuda/check.hpp"
 #include "actors/cuda/device_state.hpp"
 #include "actors/cuda/kernels/peer_reduce.hpp"
+#include "actors/cuda/peers.hpp"
 #include "framework/failure.hpp"
 
 namespace weft::cuda {
@@ -79,18 +80,13 @@ class StopWord {
   unsigned* word_ = nullptr;
 };
 
-void enable(int from, int to) {
+void reach(int from, int to) {
   int can = 0;
   WEFT_CHECK_CUDA(cudaDeviceCanAccessPeer(&can, from, to));
   if (!can)
     throw DeviceError("peer sums: device " + std::to_string(from) + " cannot reach the memory of " +
                       "device " + std::to_string(to) + "; all members must reach each other");
-  const CurrentDevice current(from);
-  const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
-  if (status == cudaErrorPeerAccessAlreadyEnabled)
-    cudaGetLastError();
-  else
-    WEFT_CHECK_CUDA(status);
+  enable_peer(from, to);
 }
 
 void check_members(const std::vector<int>& ordinals) {
@@ -171,7 +167,7 @@ PeerReduce::PeerReduce(const std::vector<int>& ordinals) {
   check_members(ordinals);
   for (const int from : ordinals)
     for (const int to : ordinals)
-      if (from != to) enable(from, to);
+      if (from != to) reach(from, to);
   const CurrentDevice current(ordinals.front());
   state_ = std::make_unique<State>(ordinals);
   for (const int ordinal : ordinals) {

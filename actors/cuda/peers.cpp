@@ -70,8 +70,9 @@ bool can_reach(int from, int to) {
   return can != 0;
 }
 
-// Once in a process: the driver calls it an error the second time, and tools report it.
-void enable(int from, int to) {
+}  // namespace
+
+void enable_peer(int from, int to) {
   static std::mutex mutex;
   static std::set<std::pair<int, int>> enabled;
   std::lock_guard lock(mutex);
@@ -84,8 +85,6 @@ void enable(int from, int to) {
   }
   WEFT_CHECK_CUDA(status);
 }
-
-}  // namespace
 
 std::vector<bool> connect_peers(const std::vector<DeviceState*>& devices,
                                 const std::vector<DeviceMemory*>& memories) {
@@ -105,8 +104,8 @@ std::vector<bool> connect_peers(const std::vector<DeviceState*>& devices,
       }
       std::string trouble;
       try {
-        enable(first, second);
-        enable(second, first);
+        enable_peer(first, second);
+        enable_peer(second, first);
         memories[a]->allow(second);
         memories[b]->allow(first);
         const Block at_first(first, memories[a]->pool()), at_second(second, memories[b]->pool());

@@ -13,4 +13,8 @@ namespace weft::cuda {
 std::vector<bool> connect_peers(const std::vector<DeviceState*>& devices,
                                 const std::vector<DeviceMemory*>& memories);
 
+/// Lets device `from` reach the memory of `to`, once in a process: the driver calls a second time
+/// an error, and tools report it. Any thread. Throws `DeviceError` where the pair cannot.
+void enable_peer(int from, int to);
+
 }  // namespace weft::cuda

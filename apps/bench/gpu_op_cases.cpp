@@ -18,7 +18,7 @@ const Kernel<std::uint32_t*>& seen() {
 }
 
 // The same, and counts only if it sees what the GPU wrote last.
-const Kernel<float, std::uint32_t*, In<float>>& read() {
+const Kernel<float, std::uint32_t*, In<float>>& read_kernel() {
   static const Kernel<float, std::uint32_t*, In<float>> kernel = Kernel("read").cpu(
       [](Cpu&, float wanted, std::uint32_t* count, In<float> x) { *count += x[0] == wanted; });
   return kernel;
@@ -149,7 +149,7 @@ GpuOpCase host_read(const Runtime& runtime, std::uint32_t rounds) {
             Future last;
             for (std::uint32_t i = 0; i < rounds; ++i) {
               gpu.submit(kernels::fill(), value_of(i), out(x), after(last));
-              last = host.submit(read(), value_of(i), count.get(), in(x));
+              last = host.submit(read_kernel(), value_of(i), count.get(), in(x));
             }
             return last;
           },

@@ -10,8 +10,8 @@
 namespace weft::experiment {
 namespace {
 
-constexpr double kWidth = 1020, kLeft = 150, kPlot = 660, kBusyLeft = 832, kBusyWidth = 130;
-constexpr double kHeading = 22, kGap = 5, kAxis = 40, kLegendRow = 20;
+constexpr double kPageWidth = 1020, kBarsLeft = 150, kPlot = 660, kBusyLeft = 832, kBusyWidth = 130;
+constexpr double kHeading = 22, kGap = 5, kAxis = 40, kLegendLine = 20;
 constexpr std::size_t kMostLanes = 64;
 constexpr std::size_t kNames = 8;  // with a colour of their own
 constexpr const char* kOther = "#a8a8a8";
@@ -69,11 +69,11 @@ class Colours {
 
   // Names side by side from `y` down; returns where they end.
   double legend(Svg& svg, double y) const {
-    double x = kLeft;
+    double x = kBarsLeft;
     bool has_other = false;
     const auto entry = [&](const std::string& text, const char* fill) {
       const double width = 28 + 7.2 * static_cast<double>(text.size());
-      if (x + width > kWidth) x = kLeft, y += kLegendRow;
+      if (x + width > kPageWidth) x = kBarsLeft, y += kLegendLine;
       svg.rect(x, y - 9, 12, 10, fill, "", 2);
       svg.text(x + 17, y, text);
       x += width;
@@ -85,7 +85,7 @@ class Colours {
         entry(timeline_.names[name], of(name));
     }
     if (has_other) entry("others", kOther);
-    return y + kLegendRow;
+    return y + kLegendLine;
   }
 
  private:
@@ -110,14 +110,14 @@ class Picture {
   }
 
   std::string draw() {
-    Svg svg(kWidth, "timeline of " + run_.workload + " on " + run_.machine);
-    svg.text(kLeft, 13, "what ran when", "start", "axis");
+    Svg svg(kPageWidth, "timeline of " + run_.workload + " on " + run_.machine);
+    svg.text(kBarsLeft, 13, "what ran when", "start", "axis");
     svg.text(kBusyLeft, 13, "busy share of the time", "start", "axis");
     double y = kHeading;
     for (const Group& group : groups_) y = draw_group(svg, group, y) + kGap;
     double next = axis(svg, kHeading, y - kGap);
     if (has_links_) next = draw_strip(svg, next + 18);
-    std::string text = svg.finish(colours_.legend(svg, next + 14) - kLegendRow + 8);
+    std::string text = svg.finish(colours_.legend(svg, next + 14) - kLegendLine + 8);
     if (left_out_)
       text += "<p class=\"note\">The " + std::to_string(kMostLanes) + " busiest lanes; " +
               std::to_string(left_out_) + " others are left out.</p>\n";
@@ -126,7 +126,7 @@ class Picture {
 
  private:
   [[nodiscard]] double x(double seconds) const {
-    return timeline_.seconds > 0 ? kLeft + kPlot * seconds / timeline_.seconds : kLeft;
+    return timeline_.seconds > 0 ? kBarsLeft + kPlot * seconds / timeline_.seconds : kBarsLeft;
   }
 
   double draw_group(Svg& svg, const Group& group, double y) {
@@ -134,9 +134,10 @@ class Picture {
     for (std::size_t l = 0; l < group.lanes.size(); ++l) {
       const Timeline::Lane& lane = *group.lanes[l];
       const double top = y + row_ * static_cast<double>(l);
-      svg.rect(kLeft, top, kPlot, row_ - 1, "#f3f4f6");
-      svg.text(kLeft - 6, top + row_ / 2 + 3.5, l == 0 ? lane.actor + " " + lane.lane : lane.lane,
-               "end", row_ > 12 ? "lane" : "small");
+      svg.rect(kBarsLeft, top, kPlot, row_ - 1, "#f3f4f6");
+      svg.text(kBarsLeft - 6, top + row_ / 2 + 3.5,
+               l == 0 ? lane.actor + " " + lane.lane : lane.lane, "end",
+               row_ > 12 ? "lane" : "small");
       for (const auto& bar : lane.bars)
         svg.rect(x(bar.start), top + 1, std::max(x(bar.end) - x(bar.start) - 0.5, 0.6), row_ - 3,
                  colours_.of(bar.name),
@@ -165,16 +166,17 @@ class Picture {
   double axis(Svg& svg, double top, double bottom) const {
     for (const double tick : round_ticks(0, unit_.factor * timeline_.seconds, false)) {
       const double at = x(tick / unit_.factor);
-      if (at > kLeft + kPlot + 0.5) break;
+      if (at > kBarsLeft + kPlot + 0.5) break;
       svg.line(at, top, at, bottom + 4, "grid");
       svg.text(at, bottom + 16, trimmed(tick), "middle");
     }
-    svg.text(kLeft + kPlot, bottom + 32, std::string("time (") + unit_.name + ")", "end", "axis");
+    svg.text(kBarsLeft + kPlot, bottom + 32, std::string("time (") + unit_.name + ")", "end",
+             "axis");
     return bottom + kAxis - 8;
   }
 
   double draw_strip(Svg& svg, double y) const {
-    svg.text(kLeft, y, "use of each link's direction over time", "start", "axis");
+    svg.text(kBarsLeft, y, "use of each link's direction over time", "start", "axis");
     svg.text(kBusyLeft, y, "0 %", "start");
     for (int i = 0; i < 10; ++i) svg.rect(kBusyLeft + 28 + 6 * i, y - 9, 6, 10, heat(i / 9.0));
     svg.text(kBusyLeft + 94, y, "100 %");
@@ -183,12 +185,12 @@ class Picture {
     for (const Group& group : groups_) {
       if (group.kind != TrackKind::Link) continue;
       for (const auto* lane : group.lanes) {
-        svg.text(kLeft - 6, y + row_ / 2 + 3.5, lane->actor + " " + lane->lane, "end",
+        svg.text(kBarsLeft - 6, y + row_ / 2 + 3.5, lane->actor + " " + lane->lane, "end",
                  row_ > 12 ? "lane" : "small");
         for (std::size_t bin = 0, end = 0; bin < lane->use.size(); bin = end) {
           const std::string fill = heat(lane->use[bin]);  // equal neighbours are one cell
           while (end < lane->use.size() && heat(lane->use[end]) == fill) ++end;
-          svg.rect(kLeft + width * static_cast<double>(bin), y,
+          svg.rect(kBarsLeft + width * static_cast<double>(bin), y,
                    width * static_cast<double>(end - bin), row_ - 1, fill);
         }
         y += row_;

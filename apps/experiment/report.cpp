@@ -46,12 +46,6 @@ Results with_runs(const Results& results) {
   return kept;
 }
 
-std::string value_of(const RunRecord& record, const std::string& name) {
-  for (const auto& [key, value] : coordinates_of(record))
-    if (key == name) return value;
-  return "";
-}
-
 // ---- timelines of one workload: a run of each machine and engine, on the most devices
 
 std::vector<const RunRecord*> shown_runs(const Results& results) {

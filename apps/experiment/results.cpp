@@ -92,6 +92,12 @@ std::vector<PointResult> results_of(const std::vector<Point>& points,
   return results;
 }
 
+std::string value_of(const RunRecord& record, const std::string& name) {
+  for (const auto& [key, value] : coordinates_of(record))
+    if (key == name) return value;
+  return "";
+}
+
 Coordinates coordinates_of(const RunRecord& record) {
   Coordinates all{
       {"machine", record.machine}, {"engine", record.engine}, {"devices", record.devices}};

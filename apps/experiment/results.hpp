@@ -29,6 +29,9 @@ std::vector<PointResult> results_of(const std::vector<Point>& points,
 /// What tells a run apart: `machine`, `engine`, `devices`, parameters and options by name.
 using Coordinates = std::vector<std::pair<std::string, std::string>>;
 Coordinates coordinates_of(const RunRecord& record);
+
+/// The coordinate of that name, empty if the run has none.
+std::string value_of(const RunRecord& record, const std::string& name);
 /// Names of those that are not the same for all of `results`.
 std::vector<std::string> varying(const std::vector<PointResult>& results);
 /// The values of those in `names`: `nvlink, 2 gpus, n = 256`; `but` is left out.

@@ -21,7 +21,7 @@ void for_each_choice(const std::vector<Sweep>& sweeps,
   }
 }
 
-std::string joined(const Choice& choice) {
+std::string choice_text(const Choice& choice) {
   std::string text;
   for (const auto& [name, value] : choice) text += (text.empty() ? "" : ",") + name + "=" + value;
   return text;
@@ -43,7 +43,7 @@ const char* to_string(Engine engine) {
 
 std::string Point::key() const {
   return machine.label + " | " + to_string(engine) + " | " + workload + " | " + values.to_string() +
-         " | " + devices.text() + " | " + joined(options);
+         " | " + devices.text() + " | " + choice_text(options);
 }
 
 std::vector<Point> expand(const Spec& spec) {

@@ -34,12 +34,6 @@ std::string size_parameter(const Results& results) {
   return best;
 }
 
-std::string value_of(const RunRecord& record, const std::string& name) {
-  for (const auto& [key, value] : coordinates_of(record))
-    if (key == name) return value;
-  return "";
-}
-
 template <class X, class Value>
 std::vector<Series> series_of(const Results& results, const std::vector<std::string>& names,
                               const std::string& but, X x, Value mark) {

@@ -16,7 +16,7 @@ namespace {
 using cuda::Gemm;
 using cuda::Workspace;
 
-std::size_t extent(std::int64_t count) {
+std::size_t count_of(std::int64_t count) {
   return static_cast<std::size_t>(count);
 }
 
@@ -31,7 +31,7 @@ void first_layer(Cuda& gpu, const float* x, std::int64_t rows, In<float> w1, flo
   const device::SmallForward small{x,
                                    w1.data(),
                                    h,
-                                   extent(rows),
+                                   count_of(rows),
                                    static_cast<int>(w1.dim(0)),
                                    static_cast<int>(w1.dim(1)),
                                    static_cast<int>(width)};
@@ -77,7 +77,7 @@ void second_layer(Cuda& gpu, const device::Head& head, float* z, const Workspace
   forward.c = z;
   forward.ldc = head.classes;
   run(forward);
-  cuda::softmax_cross_entropy(gpu.stream(), z, head.rows, extent(head.classes), head.labels,
+  cuda::softmax_cross_entropy(gpu.stream(), z, head.rows, count_of(head.classes), head.labels,
                               head.dz ? head.scale : 0.0f, head.score);
   if (!head.dz) return;
   Gemm<float> back;
@@ -127,7 +127,7 @@ void run_evaluate(Cuda& gpu, In<float> x, In<std::uint8_t> y, In<float> w1, In<f
   if (y.size() == 0) return;
   // As many rows together as fill the GPU and keep h in its cache.
   constexpr std::size_t kHiddenBytes = std::size_t{32} << 20;
-  const std::size_t width = extent(w2.dim(0)), classes = extent(w2.dim(1));
+  const std::size_t width = count_of(w2.dim(0)), classes = count_of(w2.dim(1));
   const std::size_t together =
       std::min(y.size(), std::max<std::size_t>(kHiddenBytes / (width * sizeof(float)), 256));
   const auto aligned = [](std::size_t bytes) { return (bytes + 255) / 256 * 256; };
@@ -141,8 +141,8 @@ void run_evaluate(Cuda& gpu, In<float> x, In<std::uint8_t> y, In<float> w1, In<f
   for (std::size_t first = 0; first < y.size(); first += together) {
     head.rows = std::min(together, y.size() - first);
     head.labels = y.data() + first;
-    first_layer(gpu, x.data() + first * extent(x.dim(1)), static_cast<std::int64_t>(head.rows), w1,
-                head.h, w2.dim(0), &workspace);
+    first_layer(gpu, x.data() + first * count_of(x.dim(1)), static_cast<std::int64_t>(head.rows),
+                w1, head.h, w2.dim(0), &workspace);
     if (device::has_head(head.hidden, head.classes))
       device::run_head(gpu.stream(), head);
     else
@@ -158,7 +158,7 @@ device::ThinProduct thin_of(In<float> a, In<float> d) {
   device::ThinProduct product;
   product.a = a.data();
   product.d = d.data();
-  product.rows = extent(d.dim(0));
+  product.rows = count_of(d.dim(0));
   product.width = static_cast<int>(a.dim(1));
   product.columns = static_cast<int>(d.dim(1));
   return product;
@@ -189,7 +189,7 @@ template <class... Output>
 bool is_small(Cuda& gpu, const float* from, In<float> a, In<float> d, std::int64_t height,
               const Output*... outputs) {
   return gpu.precision() == Precision::Fp32 && are_aligned(from, d.data(), outputs...) &&
-         device::has_small_gradient(extent(d.dim(0)), static_cast<int>(height),
+         device::has_small_gradient(count_of(d.dim(0)), static_cast<int>(height),
                                     static_cast<int>(a.dim(1)), static_cast<int>(d.dim(1)));
 }
 
@@ -197,7 +197,7 @@ device::SmallGradient small_of(const float* from, In<float> a, In<float> d, std:
   device::SmallGradient small;
   small.x = from;
   small.dh = d.data();
-  small.rows = extent(d.dim(0));
+  small.rows = count_of(d.dim(0));
   small.inputs = static_cast<int>(height);
   small.pitch = static_cast<int>(a.dim(1));
   small.hidden = static_cast<int>(d.dim(1));
@@ -259,7 +259,7 @@ void run_descend(Cuda& gpu, float rate, float momentum, In<float> a, In<float> d
 
 void run_update(Cuda& gpu, float rate, float momentum, std::int64_t first, In<float> g,
                 InOut<float> w, InOut<float> v) {
-  const std::size_t from = extent(first * w.dim(1));
+  const std::size_t from = count_of(first * w.dim(1));
   if (v.size() == 0)
     cuda::sgd(gpu.stream(), w.data() + from, g.data(), g.size(), rate);
   else
@@ -276,10 +276,10 @@ void run_update_all(Cuda& gpu, float rate, float momentum, In<float> g, InOut<fl
 }  // namespace
 
 void add_layer_variants() {
-  kernels::initialise().cuda(
-      [](Cuda& gpu, std::uint64_t seed, float limit, std::int64_t rows, Out<float> w) {
-        device::initialise(gpu.stream(), w.data(), w.size(), extent(rows * w.dim(1)), seed, limit);
-      });
+  kernels::initialise().cuda([](Cuda& gpu, std::uint64_t seed, float limit, std::int64_t rows,
+                                Out<float> w) {
+    device::initialise(gpu.stream(), w.data(), w.size(), count_of(rows * w.dim(1)), seed, limit);
+  });
   kernels::copy().cuda([](Cuda& gpu, In<float> from, Out<float> to) {
     cuda::copy(gpu.stream(), to.data(), from.data(), from.size() * sizeof(float));
   });

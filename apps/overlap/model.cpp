@@ -7,15 +7,11 @@
 #include "apps/common/progress.hpp"
 
 namespace weft::apps {
-namespace {
-
 std::string format(const char* pattern, double value) {
   char text[64];
   std::snprintf(text, sizeof text, pattern, value);
   return text;
 }
-
-}  // namespace
 
 EmulatedOptions paced_gpus(std::int64_t n, std::size_t element_bytes) {
   EmulatedOptions options;

@@ -16,4 +16,7 @@ EmulatedOptions paced_gpus(std::int64_t n, std::size_t element_bytes);
 /// `launch 1 ms, links 131 MB/s, 2 lanes`: what of the time is modelled; empty if nothing is.
 std::string describe_pace(const EmulatedOptions& options);
 
+/// `value` as printf's `pattern` writes a double, at most 63 characters.
+std::string format(const char* pattern, double value);
+
 }  // namespace weft::apps

@@ -8,17 +8,12 @@
 
 #include "apps/common/progress.hpp"
 #include "apps/common/table.hpp"
+#include "apps/overlap/model.hpp"
 #include "framework/trace_summary.hpp"
 #include "topology/describe.hpp"
 
 namespace weft::apps {
 namespace {
-
-std::string format(const char* pattern, double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, pattern, value);
-  return text;
-}
 
 double ratio(const Row& row) {
   return row.ideal_seconds > 0 ? row.timing.seconds / row.ideal_seconds : 1;

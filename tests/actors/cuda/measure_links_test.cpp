@@ -31,24 +31,24 @@ LinkId find_link(const Machine& machine, LinkKind kind, Node end) {
 TEST_CASE("a GPU's PCIe link is loaded from the memory near it", "[cuda]") {
   const Machine machine = parse_machine("2 sockets x 2 cores, 2 gpus");
   const auto load =
-      load_of_link(machine, find_link(machine, LinkKind::Pcie, GpuId{1}), all(machine));
+      flows_of_link(machine, find_link(machine, LinkKind::Pcie, GpuId{1}), all(machine));
   REQUIRE(load);
   CHECK(load->under_test[0] == std::vector<LinkFlow>{{MemoryId{1}, GpuId{1}}});
   CHECK(load->under_test[1] == std::vector<LinkFlow>{{GpuId{1}, MemoryId{1}}});
   CHECK(load->neighbours[0] == std::vector<LinkFlow>{{MemoryId{0}, GpuId{0}}});
-  CHECK_FALSE(load_of_link(machine, find_link(machine, LinkKind::Pcie, GpuId{1}), {true, false}));
+  CHECK_FALSE(flows_of_link(machine, find_link(machine, LinkKind::Pcie, GpuId{1}), {true, false}));
 }
 
 TEST_CASE("a direct NVLink is loaded by the GPUs at its ends, in its own direction", "[cuda]") {
   const Machine machine = parse_machine("1 socket, 2 gpus, nvlink");
   const LinkId link = find_link(machine, LinkKind::Nvlink, GpuId{0});
-  const auto load = load_of_link(machine, link, all(machine));
+  const auto load = flows_of_link(machine, link, all(machine));
   REQUIRE(load);
   const Link& told = machine.links[link.value];
   CHECK(load->under_test[0] == std::vector<LinkFlow>{{told.a, told.b}});
   CHECK(load->under_test[1] == std::vector<LinkFlow>{{told.b, told.a}});
   CHECK(load->neighbours[0].size() == 3);
-  CHECK_FALSE(load_of_link(machine, link, {true, false}));
+  CHECK_FALSE(flows_of_link(machine, link, {true, false}));
 }
 
 TEST_CASE("a GPU's link to a switch is loaded by copies to another GPU of it", "[cuda]") {
@@ -58,7 +58,7 @@ TEST_CASE("a GPU's link to a switch is loaded by copies to another GPU of it", "
     REQUIRE(link.is_valid());
     const Link& told = machine.links[link.value];
     REQUIRE((told.a.kind == NodeKind::Hub || told.b.kind == NodeKind::Hub));
-    const auto load = load_of_link(machine, link, all(machine));
+    const auto load = flows_of_link(machine, link, all(machine));
     REQUIRE(load);
     const std::size_t out = told.a == Node(GpuId{g}) ? 0 : 1;
     CHECK(load->under_test[out][0].from == Node(GpuId{g}));
@@ -67,7 +67,7 @@ TEST_CASE("a GPU's link to a switch is loaded by copies to another GPU of it", "
     // Alone at its switch there is nothing to copy to.
     std::vector<bool> one(machine.gpus.size());
     one[g] = true;
-    CHECK_FALSE(load_of_link(machine, link, one));
+    CHECK_FALSE(flows_of_link(machine, link, one));
   }
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("what leads to no GPU is not measured by CUDA", "[cuda]") {
     const Machine machine = machine_from(name);
     for (std::uint32_t i = 0; i < machine.links.size(); ++i) {
       const Link& link = machine.links[i];
-      const auto load = load_of_link(machine, LinkId{i}, all(machine));
+      const auto load = flows_of_link(machine, LinkId{i}, all(machine));
       INFO(name << " link" << i << " " << describe(link));
       if (link.kind == LinkKind::Bus || link.kind == LinkKind::Socket ||
           link.kind == LinkKind::Network || link.kind == LinkKind::Disk ||
@@ -89,7 +89,7 @@ TEST_CASE("what leads to no GPU is not measured by CUDA", "[cuda]") {
           CHECK((flow.from.kind == NodeKind::Gpu || flow.to.kind == NodeKind::Gpu));
           CHECK(flow.from != flow.to);
         }
-      CHECK_FALSE(load_of_link(machine, LinkId{i}, std::vector<bool>(machine.gpus.size())));
+      CHECK_FALSE(flows_of_link(machine, LinkId{i}, std::vector<bool>(machine.gpus.size())));
     }
   }
 }
