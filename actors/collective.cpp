@@ -39,6 +39,9 @@ std::shared_ptr<const KernelCode> make_code(CollectiveKind kind) {
   code->name = to_string(kind);
   code->is_collective = true;
   code->destroy_scalars = [](Op& op) { std::destroy_at(static_cast<Carried*>(op.scalars())); };
+  code->copy_scalars = [](const void* from, void* to) {
+    new (to) Carried(*static_cast<const Carried*>(from));
+  };
   return code;
 }
 

@@ -7,11 +7,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/emulated/options.hpp"
 #include "framework/cuda.hpp"
 #include "framework/device.hpp"
+#include "framework/plan.hpp"
 #include "topology/machine.hpp"
 
 namespace caf {
@@ -135,6 +137,13 @@ class Runtime {
 
   /// A fixed group that reduces, broadcasts and gathers together. At least one device, each once.
   [[nodiscard]] Collective collective(const std::vector<Device>& devices) const;
+
+  /// Runs `body` once, as it is, and records what it submits from this thread as a plan that can be
+  /// replayed; see `record_plan` for what cannot.
+  template <class Body>
+  [[nodiscard]] Plan record(Body&& body) const {
+    return record_plan(fabric(), std::forward<Body>(body));
+  }
 
   /// Time since the runtime began, as its devices see it: virtual on a simulated machine, which
   /// moves only while the program waits; the steady clock's else. Any thread.

@@ -18,9 +18,9 @@ class TensorLocks {
  public:
   explicit TensorLocks(Fabric& fabric, std::span<const Argument> arguments) : fabric_(fabric) {
     for (const Argument& argument : arguments) {
-      std::uint32_t at = 0;
-      while (at < locked_.size() && locked_[at] < argument.tensor) ++at;
-      if (at < locked_.size() && locked_[at] == argument.tensor) continue;
+      std::uint32_t at = locked_.size();
+      while (at > 0 && locked_[at - 1] > argument.tensor) --at;
+      if (at > 0 && locked_[at - 1] == argument.tensor) continue;
       locked_.push_back(argument.tensor);
       for (std::uint32_t i = locked_.size() - 1; i > at; --i) std::swap(locked_[i], locked_[i - 1]);
     }

@@ -5,6 +5,7 @@
 #include "framework/kernel_code.hpp"
 #include "framework/mailbox.hpp"
 #include "framework/memory_pool.hpp"
+#include "framework/plan_recorder.hpp"
 #include "framework/trace.hpp"
 
 namespace weft {
@@ -145,6 +146,8 @@ Op* CallBuilder::build(Failure* doomed) {
   }
   op->failure.store(doomed, std::memory_order_relaxed);
   if (fabric_.tracer) fabric_.tracer->submitted(fabric_, *op, needs);
+  if (PlanRecorder* recorder = PlanRecorder::of(fabric_))
+    recorder->add_op(op, call_.scalar_bytes, call_.after);
   connect(op, needs);
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     TensorState& tensor = *arguments_[i].tensor;

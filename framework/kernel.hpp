@@ -173,6 +173,10 @@ class Kernel {
     using Tuple = detail::Scalars<Given...>;
     if constexpr (!std::is_trivially_destructible_v<Tuple>)
       code_->destroy_scalars = [](Op& op) { std::destroy_at(static_cast<Tuple*>(op.scalars())); };
+    if constexpr (!std::is_trivially_copyable_v<Tuple> && std::is_copy_constructible_v<Tuple>)
+      code_->copy_scalars = [](const void* from, void* to) {
+        new (to) Tuple(*static_cast<const Tuple*>(from));
+      };
     return Kernel<Given...>(code_);
   }
 

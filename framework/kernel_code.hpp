@@ -34,6 +34,8 @@ struct KernelCode {
   void (*abandon)(Op&) = nullptr;
   /// Ends the life of the op's scalar arguments; null if they need no destructor.
   void (*destroy_scalars)(Op&) = nullptr;
+  /// Makes a copy of scalar arguments for one more call; null: their bytes will do.
+  void (*copy_scalars)(const void* from, void* to) = nullptr;
   /// Its flops are those of matrix products, which devices do in the runtime's precision.
   bool is_product = false;
   /// Nobody waits for its ops: they give something back. No reason to look whether an op is done.

@@ -1,5 +1,6 @@
 #include "framework/op.hpp"
 
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -24,6 +25,13 @@ Op* make_op(const KernelCode* code, std::size_t args, std::size_t waits, std::si
   op->wait_count = static_cast<std::uint16_t>(waits);
   std::atomic_ref(op->references).store(references, std::memory_order_relaxed);
   return op;
+}
+
+void copy_scalars(Op& from, Op& to, std::size_t bytes) {
+  if (to.code->copy_scalars)
+    to.code->copy_scalars(from.scalars(), to.scalars());
+  else
+    std::memcpy(to.scalars(), from.scalars(), bytes);
 }
 
 void release(Op* op, std::uint32_t count) {

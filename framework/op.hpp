@@ -163,6 +163,22 @@ inline bool add_follower(Op* producer, Stage stage, Op* follower, bool order_onl
   return add_to_more(producer, stage, bits);
 }
 
+/// Gives `to`, just made, the scalar arguments of `from`, which has not run.
+void copy_scalars(Op& from, Op& to, std::size_t bytes);
+
+/// `add_follower` for a producer that nobody else knows yet.
+inline void plant_follower(Op* producer, Stage stage, Op* follower, bool order_only) {
+  const std::uintptr_t bits =
+      reinterpret_cast<std::uintptr_t>(follower) | (order_only ? Op::kOrderOnly : 0);
+  const std::size_t end = producer->end_slot(stage);
+  for (std::size_t i = producer->first_slot(stage); i < end; ++i) {
+    if (producer->slots[i].load(std::memory_order_relaxed)) continue;
+    producer->slots[i].store(bits, std::memory_order_relaxed);
+    return;
+  }
+  add_to_more(producer, stage, bits);
+}
+
 /// `op` is built: diagnosis may look at it.
 inline void publish(Op* op) {
   std::atomic_ref(op->alive).store(Op::kAlive, std::memory_order_release);

@@ -6,6 +6,7 @@
 #include "framework/kernel_code.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/own_kernels.hpp"
+#include "framework/plan_recorder.hpp"
 
 namespace weft {
 namespace {
@@ -75,6 +76,10 @@ KernelCode& sum_partials_kernel() {
   return *make_sum();
 }
 
+void sum_up_partials(Fabric& fabric, TensorState& tensor) {
+  if (has_partials(tensor)) combine(fabric, tensor);
+}
+
 PartialSet::PartialSet(Fabric& fabric, const Call& call) {
   for (const Argument& argument : call.arguments) {
     TensorState& tensor = *argument.tensor;
@@ -107,6 +112,8 @@ void PartialSet::commit() {
   for (const Opened& opened : opened_) {
     if (!opened.tensor->partials) opened.tensor->partials = new std::vector<Partial>;
     opened.tensor->partials->push_back({opened.partial});
+    if (PlanRecorder* recorder = PlanRecorder::of(*opened.tensor->fabric))
+      recorder->add_reduced(*opened.tensor);
   }
   opened_.clear();
 }

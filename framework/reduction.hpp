@@ -8,6 +8,10 @@
 
 namespace weft {
 
+/// Submits the sum of the contributions that are not summed up yet, if there are any. The tensor's
+/// lock is held.
+void sum_up_partials(Fabric& fabric, TensorState& tensor);
+
 /// The `reduce` arguments of one call. Each is given a partial sum of its own, so contributions run
 /// in parallel; before any other access the partial sums are added up in submission order, which
 /// makes the result the same in every run. Lives under the tensors' locks.

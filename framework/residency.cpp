@@ -6,6 +6,7 @@
 #include "framework/kernel_code.hpp"
 #include "framework/mailbox.hpp"
 #include "framework/memory_pool.hpp"
+#include "framework/plan_recorder.hpp"
 #include "framework/tagged.hpp"
 #include "framework/trace.hpp"
 
@@ -128,9 +129,7 @@ void become_writer(TensorState& tensor, Op* op, Replica* kept) {
   if (tensor.writer) release(tensor.writer);
   tensor.writer = op;
   for (Replica* replica : tensor.replicas) {
-    if (replica == kept) continue;
-    replica->next_stale = op->stale;
-    op->stale = replica;
+    if (replica != kept) make_stale(replica, op);
   }
   tensor.replicas.clear();
   if (!kept) return;
@@ -142,19 +141,22 @@ std::size_t count_waits(const DependencySet& set, Domain domain) {
   if (domain == Domain::Host) return 0;
   std::size_t count = 0;
   for (const Dependency& dependency : set.all())
-    count += !dependency.until_done && dependency.producer->domain == domain;
+    count += waits_on_device(domain, dependency.producer->domain, dependency.until_done);
   return count;
 }
 
 void connect(Op* op, const DependencySet& set) {
-  const auto count = static_cast<std::uint32_t>(set.size());
-  op->pending.store(count + 1, std::memory_order_relaxed);
+  op->pending.store(static_cast<std::uint32_t>(set.size()) + 1, std::memory_order_relaxed);
   publish(op);
-  std::uint32_t waits = 0, closed = 0;
+  const std::uint32_t closed = follow(op, set, 0);
+  if (closed) op->pending.fetch_sub(closed, std::memory_order_acq_rel);
+}
+
+std::uint32_t follow(Op* op, const DependencySet& set, std::uint32_t waits) {
+  std::uint32_t closed = 0;
   for (const Dependency& dependency : set.all()) {
     Op* producer = dependency.producer;
-    const bool on_device =
-        op->domain != Domain::Host && producer->domain == op->domain && !dependency.until_done;
+    const bool on_device = waits_on_device(op->domain, producer->domain, dependency.until_done);
     if (on_device) {
       acquire(producer);
       op->waits()[waits++] = tag(producer, dependency.order_only);
@@ -169,7 +171,7 @@ void connect(Op* op, const DependencySet& set) {
       if (!op->failure.compare_exchange_strong(expected, failure)) failure->release();
     }
   }
-  if (closed) op->pending.fetch_sub(closed, std::memory_order_acq_rel);
+  return closed;
 }
 
 namespace {
@@ -193,6 +195,7 @@ Op* send_chunk(Fabric& fabric, TensorState& tensor, const Segment& segment, Repl
   segment.load->queued_bytes.fetch_add(static_cast<std::int64_t>(range.bytes),
                                        std::memory_order_relaxed);
   if (fabric.tracer) fabric.tracer->submitted(fabric, *copy, needs);
+  if (PlanRecorder* recorder = PlanRecorder::of(fabric)) recorder->add_copy(copy, tensor);
   connect(copy, needs);
   add_reader(tensor, copy);
   remember_serial(fabric, copy);

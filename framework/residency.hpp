@@ -72,6 +72,16 @@ void remember_serial(Fabric& fabric, Op* op);
 /// must have room for those of its own domain.
 void connect(Op* op, const DependencySet& set);
 
+/// The part of `connect` that makes `op` follow the producers, whose count `op->pending` holds:
+/// those it waits for on the device go to `op->waits()` from `waits` on. Returns how many had
+/// settled.
+std::uint32_t follow(Op* op, const DependencySet& set, std::uint32_t waits);
+
+/// Whether an op in `domain` may be launched behind a producer that is only issued.
+inline bool waits_on_device(Domain domain, Domain producer, bool until_done) {
+  return domain != Domain::Host && producer == domain && !until_done;
+}
+
 /// How many of `set` an op in `domain` keeps for device-side waits.
 std::size_t count_waits(const DependencySet& set, Domain domain);
 

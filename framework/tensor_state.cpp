@@ -1,6 +1,8 @@
 #include "framework/tensor_state.hpp"
 
+#include <algorithm>
 #include <span>
+#include <utility>
 
 #include "framework/fabric.hpp"
 #include "framework/kernel_code.hpp"
@@ -55,6 +57,21 @@ using Users = SmallVector<Op*, 8>;
 
 void add_unsettled(Users& users, Op* op) {
   if (op && !op->is_settled()) users.push_back(op);
+}
+
+// Frees a replica that is no longer among the tensor's. Chunks that did arrive may be under way
+// from here: whatever uses a replica is a reader, or came before the last write.
+void free_behind_users(TensorState& tensor, Replica* replica) {
+  replica->next_stale = nullptr;
+  Users users;
+  add_unsettled(users, tensor.writer);
+  for (Op* reader : tensor.readers) add_unsettled(users, reader);
+  if (users.empty()) {
+    free_replicas(replica);
+    return;
+  }
+  static const KernelCode& code = make_lazy_code("discard", free_after_use);
+  run_behind({users.begin(), users.size()}, code, replica);
 }
 
 }  // namespace
@@ -112,17 +129,27 @@ void discard_failed_copies(TensorState& tensor) {
     if (!replica->ready || !replica->ready->is_settled() || !replica->ready->has_failed()) continue;
     tensor.replicas[i] = tensor.replicas[tensor.replicas.size() - 1];
     tensor.replicas.pop_back();
-    replica->next_stale = nullptr;
-    // Chunks that did arrive may be under way from here; whatever uses a replica is a reader.
-    Users users;
-    for (Op* reader : tensor.readers) add_unsettled(users, reader);
-    if (users.empty()) {
-      free_replicas(replica);
-      continue;
-    }
-    static const KernelCode& code = make_lazy_code("discard", free_after_use);
-    run_behind({users.begin(), users.size()}, code, replica);
+    release(std::exchange(replica->ready, nullptr));
+    if (replica->plans == 0) free_behind_users(tensor, replica);
   }
+}
+
+void make_stale(Replica* replica, Op* op) {
+  // Whatever made it valid is a reader, behind which `op` comes.
+  if (replica->ready) release(std::exchange(replica->ready, nullptr));
+  if (replica->plans > 0) return;
+  replica->next_stale = op->stale;
+  op->stale = replica;
+}
+
+void keep_for_plan(Replica*& kept, Replica* replica) {
+  if (kept == replica) return;
+  if (replica) ++replica->plans;
+  Replica* const before = std::exchange(kept, replica);
+  if (!before || --before->plans > 0) return;
+  const auto& valid = before->tensor->replicas;
+  if (std::find(valid.begin(), valid.end(), before) == valid.end())
+    free_behind_users(*before->tensor, before);
 }
 
 Failure* failure_instead_of_value(const TensorState& tensor) {

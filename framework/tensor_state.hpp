@@ -26,6 +26,9 @@ struct Replica {
   Replica* next_stale = nullptr;
   std::size_t bytes = 0;
   std::uint32_t memory = 0;  // index of its memory in the fabric
+  // Plans that keep it, valid or not: it is freed by none but the last of them, unless it is among
+  // the tensor's. Under the tensor's lock.
+  std::uint32_t plans = 0;
 };
 
 /// A contribution to a tensor that was accessed with `reduce`: summed up, in submission order,
@@ -68,6 +71,13 @@ void drop_handle(TensorState* tensor);
 /// copies again; their bytes go behind whatever still uses them. Nothing if the value itself
 /// failed. The lock is held.
 void discard_failed_copies(TensorState& tensor);
+
+/// `replica` is valid no more, by `op`, which frees it when it settles; one that a plan keeps
+/// stays. The caller has taken it out of the tensor's. The lock is held.
+void make_stale(Replica* replica, Op* op);
+
+/// A plan keeps `replica` (null: none) in place of `kept`. The locks of their tensors are held.
+void keep_for_plan(Replica*& kept, Replica* replica);
 
 /// Why the tensor has no value though it was written: its last writer could never run. Null
 /// otherwise. The lock is held.

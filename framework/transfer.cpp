@@ -8,6 +8,7 @@
 #include "framework/kernel.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/own_kernels.hpp"
+#include "framework/plan_recorder.hpp"
 #include "framework/reduction.hpp"
 #include "framework/tensor.hpp"
 
@@ -46,6 +47,8 @@ Op* submit_transfer(Fabric& fabric, TensorState* source, TensorState* target, st
                     Place& place) {
   if (fabric.closed.load(std::memory_order_acquire))
     throw UsageError("copy to " + fabric.memories[memory]->name() + ": its runtime has ended");
+  if (PlanRecorder* recorder = PlanRecorder::of(fabric))
+    recorder->refuse("a copy to or from the program's memory (to_host, copy_to, copy_from)");
   const Argument arguments[] = {{source, Access::In, nullptr}, {target, Access::Out, nullptr}};
   Call call;
   call.place = &place;

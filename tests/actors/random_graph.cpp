@@ -153,6 +153,12 @@ StepResult read_tensor(const TensorHandle& tensor) {
   return result;
 }
 
+void submit_ops(const Runtime& runtime, const Graph& graph,
+                const std::vector<TensorHandle>& tensors) {
+  for (const GraphStep& step : graph.steps)
+    if (step.kind == StepKind::Run) submit_step(runtime, step, tensors, {});
+}
+
 std::vector<StepResult> submit_graph(const Runtime& runtime, const Graph& graph,
                                      const std::vector<TensorHandle>& shared) {
   std::vector<TensorHandle> tensors = shared;

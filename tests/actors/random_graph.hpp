@@ -114,6 +114,11 @@ std::vector<TensorHandle> fill_shared(const Runtime& runtime,
 std::vector<StepResult> submit_graph(const Runtime& runtime, const Graph& graph,
                                      const std::vector<TensorHandle>& shared);
 
+/// Submits the ops among the steps to these tensors, one for each of the graph's, without gates and
+/// without `after`.
+void submit_ops(const Runtime& runtime, const Graph& graph,
+                const std::vector<TensorHandle>& tensors);
+
 /// A read of `tensor`, as a step does it.
 StepResult read_tensor(const TensorHandle& tensor);
 
