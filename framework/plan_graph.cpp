@@ -1,57 +1,51 @@
 #include "framework/plan_graph.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace weft {
 namespace {
 
-// Ancestors as bits, as far back as this many nodes: enough for a step of a program, and linear in
-// its length.
-constexpr std::uint32_t kWindow = 4096;
+// Ancestors as bits, as far back as this many nodes: redundant waits are for what is near.
+constexpr std::uint32_t kWindow = 1024;
 
-// One row of bits per node of the window, addressed by the node's number.
+// One row of bits per node of the window. In the row of node n, the bit of a number stands for the
+// youngest node of that number, modulo the window, that is not younger than n.
 class Ancestors {
  public:
-  explicit Ancestors(std::size_t nodes)
-      : window_(std::min<std::size_t>(kWindow, (nodes + 63) / 64 * 64)),
-        words_(window_ / 64),
-        bits_(window_ * words_) {}
+  Ancestors() : bits_(kWindow * kWords) {}
 
-  // Node `n` comes next: its row starts empty, and nobody remembers the node it replaces.
-  void begin(std::uint32_t n) {
-    std::fill_n(row(n), words_, 0);
-    if (n >= window_)
-      for (std::size_t r = 0; r < window_; ++r) clear(bits_.data() + r * words_, n);
-  }
+  void begin(std::uint32_t n) { std::fill_n(row(n), kWords, 0); }
   void add(std::uint32_t n, std::uint32_t producer) {
-    if (n - producer >= window_) return;
+    if (n - producer >= kWindow) return;
+    std::array<std::uint64_t, kWords> from;
+    std::copy_n(row(producer), kWords, from.begin());
+    // What is too far back for `n` has the bits of those between the two.
+    for (std::uint32_t between = producer + 1; between <= n; ++between)
+      from[word(between)] &= ~bit(between);
+    from[word(producer)] |= bit(producer);
     std::uint64_t* into = row(n);
-    const std::uint64_t* from = row(producer);
-    for (std::size_t w = 0; w < words_; ++w) into[w] |= from[w];
-    into[producer % window_ / 64] |= std::uint64_t{1} << (producer % 64);
+    for (std::size_t w = 0; w < kWords; ++w) into[w] |= from[w];
   }
+  /// Whether `ancestor` comes before `n`; false also if it is too far back to know.
   [[nodiscard]] bool has(std::uint32_t n, std::uint32_t ancestor, std::uint32_t newest) const {
-    if (newest - ancestor >= window_ || newest - n >= window_) return false;
-    return row(n)[ancestor % window_ / 64] >> (ancestor % 64) & 1;
+    if (n - ancestor >= kWindow || newest - n >= kWindow) return false;
+    return bits_[n % kWindow * kWords + word(ancestor)] & bit(ancestor);
   }
 
  private:
-  std::uint64_t* row(std::uint32_t n) { return bits_.data() + n % window_ * words_; }
-  [[nodiscard]] const std::uint64_t* row(std::uint32_t n) const {
-    return bits_.data() + n % window_ * words_;
-  }
-  void clear(std::uint64_t* at, std::uint32_t n) const {
-    at[n % window_ / 64] &= ~(std::uint64_t{1} << (n % 64));
-  }
+  static constexpr std::size_t kWords = kWindow / 64;
+  static std::size_t word(std::uint32_t n) { return n % kWindow / 64; }
+  static std::uint64_t bit(std::uint32_t n) { return std::uint64_t{1} << (n % 64); }
+  std::uint64_t* row(std::uint32_t n) { return bits_.data() + n % kWindow * kWords; }
 
-  std::size_t window_, words_;
   std::vector<std::uint64_t> bits_;
 };
 
 }  // namespace
 
 void PlanGraph::trim() {
-  Ancestors any(nodes.size()), data(nodes.size());
+  Ancestors any, data;
   waits_recorded = edge_count();
   for (std::uint32_t n = 0; n < nodes.size(); ++n) {
     any.begin(n);

@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::uint32_t kNone = PlanGraph::kNone;
 
+// So many ops are made before the first of them may run: their edges are plain stores.
+constexpr std::uint32_t kTogether = 128;
+
 const KernelCode& join_code() {
   static const KernelCode& code = *[] {
     auto* made = new KernelCode;  // lives as long as the process, as other codes of inline ops
@@ -54,11 +57,33 @@ void drop_plan(PlanGraph& graph) {
 PlanState::PlanState(Fabric& fabric, std::unique_ptr<PlanGraph> graph)
     : fabric_(fabric), graph_(std::move(graph)) {
   fabric_.references.fetch_add(1, std::memory_order_relaxed);
-  for (const PlanGraph::Node& node : graph_->nodes) {
+  for (std::uint32_t n = 0; n < graph_->nodes.size(); ++n) {
+    const PlanGraph::Node& node = graph_->nodes[n];
     Admission* admission = node.owner ? node.owner->admission() : nullptr;
     if (admission &&
         std::find(admissions_.begin(), admissions_.end(), admission) == admissions_.end())
       admissions_.push_back(admission);
+    Step step{};
+    step.code = node.code;
+    step.owner = node.owner;
+    step.pattern = node.pattern;
+    step.scalar_bytes = node.scalar_bytes;
+    step.lane = node.lane;
+    step.device = node.device;
+    step.domain = node.domain;
+    step.first_argument = static_cast<std::uint32_t>(arguments_.size());
+    step.first_edge = static_cast<std::uint32_t>(edges_.size());
+    step.arguments = static_cast<std::uint16_t>(node.arguments.size());
+    step.edges = static_cast<std::uint16_t>(node.edges.size());
+    step.has_entries = !node.entries.empty();
+    for (const PlanGraph::Edge& edge : node.edges)
+      step.waits +=
+          waits_on_device(node.domain, graph_->nodes[edge.producer].domain, edge.until_done);
+    for (const PlanGraph::Entry& entry : node.entries) step.writes_first |= entry.tensor != kNone;
+    arguments_.insert(arguments_.end(), node.arguments.begin(), node.arguments.end());
+    edges_.insert(edges_.end(), node.edges.begin(), node.edges.end());
+    if (node.is_sink) sinks_.push_back(n);
+    steps_.push_back(step);
   }
   ops_.resize(graph_->nodes.size());
   sources_.resize(graph_->slots.size());
@@ -187,47 +212,66 @@ Op* PlanState::build(Failure* doomed) {
     keep_for_plan(slot.kept, replica);
   }
   PlanRecorder* const recorder = PlanRecorder::of(fabric_);
+  const DependencySet nothing;
+  std::uint32_t first = 0;  // of those that are held back; the ones before run already
   for (std::uint32_t n = 0; n < ops_.size(); ++n) {
-    const PlanGraph::Node& node = graph_->nodes[n];
-    DependencySet outside;
-    find_outside(node, outside);
-    std::size_t waits = count_waits(outside, node.domain);
-    for (const PlanGraph::Edge& edge : node.edges)
-      waits += waits_on_device(node.domain, graph_->nodes[edge.producer].domain, edge.until_done);
-    Op* op = make_op(node.code, node.arguments.size(), waits, node.scalar_bytes);
-    ops_[n] = op;
-    op->owner = node.owner;
-    op->lane = node.lane;
-    op->device = node.device;
-    op->domain = node.domain;
-    for (std::size_t i = 0; i < node.arguments.size(); ++i)
-      op->args()[i] = ArgSlot(graph_->slots[node.arguments[i].slot].kept, node.arguments[i].access);
-    if (node.pattern) copy_scalars(*node.pattern, *op, node.scalar_bytes);
-    if (doomed) op->failure.store(Failure::dependent(doomed, node.code->name));
-    if (node.owner) node.owner->admission()->take_in();
-    if (node.code->is_copy) {
-      const auto& range = *static_cast<const CopyRange*>(op->scalars());
-      range.segment->load->queued_bytes.fetch_add(static_cast<std::int64_t>(range.bytes),
-                                                  std::memory_order_relaxed);
+    const Step& step = steps_[n];
+    if (step.has_entries || (step.edges == 0 && fabric_.last_serial)) {
+      DependencySet outside;
+      find_outside(graph_->nodes[n], outside);
+      ops_[n] = make(n, outside, doomed);
+      if (step.writes_first) make_others_stale(n);
+      if (recorder) record(*recorder, n);
+      follow_others(n, first, outside);
+    } else {
+      ops_[n] = make(n, nothing, doomed);
+      if (recorder) record(*recorder, n);
+      follow_others(n, first, nothing);
     }
-    if (recorder) {  // a plan within a plan: its ops are the other's too
-      SmallVector<Op*, 4> after;
-      for (const std::uint32_t producer : node.after) after.push_back(ops_[producer]);
-      if (node.code->is_copy)
-        recorder->add_copy(op, *graph_->tensors[graph_->slots[node.arguments[0].slot].tensor].now);
-      else
-        recorder->add_op(op, node.scalar_bytes, {after.begin(), after.size()});
-    }
-    follow_others(n, op, outside);
+    if (n + 1 - first < kTogether && n + 1 < ops_.size()) continue;
+    for (; first <= n; ++first) satisfy(ops_[first], send_submitted());
   }
   Op* all = join(doomed);
   for (PlanGraph::Tensor& tensor : graph_->tensors) leave_tensor(tensor);
   if (!ops_.empty()) remember_serial(fabric_, ops_.back());
-  // From here on ops may run and go. Those that wait for nothing else in the plan were held back.
-  for (std::uint32_t n = 0; n < ops_.size(); ++n)
-    if (graph_->nodes[n].edges.empty()) satisfy(ops_[n], send_submitted());
+  for (Op* op : ops_) release(op);
   satisfy(all, send_to_owner());
   return all;
+}
+
+// The op with its arguments, known to nobody; one reference is its runner's, one ours.
+Op* PlanState::make(std::uint32_t n, const DependencySet& outside, Failure* doomed) {
+  const Step& step = steps_[n];
+  const std::size_t waits = step.waits + count_waits(outside, step.domain);
+  Op* op = make_op(step.code, step.arguments, waits, step.scalar_bytes, 2);
+  op->owner = step.owner;
+  op->lane = step.lane;
+  op->device = step.device;
+  op->domain = step.domain;
+  for (std::size_t i = 0; i < step.arguments; ++i) {
+    const PlanGraph::Argument& argument = arguments_[step.first_argument + i];
+    op->args()[i] = ArgSlot(graph_->slots[argument.slot].kept, argument.access);
+  }
+  if (step.pattern) copy_scalars(*step.pattern, *op, step.scalar_bytes);
+  if (doomed) op->failure.store(Failure::dependent(doomed, step.code->name));
+  if (step.owner) step.owner->admission()->take_in();
+  if (step.code->is_copy) {
+    const auto& range = *static_cast<const CopyRange*>(op->scalars());
+    range.segment->load->queued_bytes.fetch_add(static_cast<std::int64_t>(range.bytes),
+                                                std::memory_order_relaxed);
+  }
+  return op;
+}
+
+// A plan within a plan: its ops are the other's too.
+void PlanState::record(PlanRecorder& recorder, std::uint32_t n) const {
+  const PlanGraph::Node& node = graph_->nodes[n];
+  SmallVector<Op*, 4> after;
+  for (const std::uint32_t producer : node.after) after.push_back(ops_[producer]);
+  if (node.code->is_copy)
+    recorder.add_copy(ops_[n], *graph_->tensors[graph_->slots[node.arguments[0].slot].tensor].now);
+  else
+    recorder.add_op(ops_[n], node.scalar_bytes, {after.begin(), after.size()});
 }
 
 void PlanState::find_outside(const PlanGraph::Node& node, DependencySet& outside) const {
@@ -239,51 +283,61 @@ void PlanState::find_outside(const PlanGraph::Node& node, DependencySet& outside
   if (node.edges.empty()) outside.add(fabric_.last_serial, true, true);
 }
 
-// Nobody knows the plan's own ops yet; those outside may settle at any time.
-void PlanState::follow_others(std::uint32_t n, Op* op, const DependencySet& outside) {
-  const PlanGraph::Node& node = graph_->nodes[n];
-  const auto inside = static_cast<std::uint32_t>(node.edges.size());
-  op->pending.store(inside + static_cast<std::uint32_t>(outside.size()) + (inside == 0),
+// The op follows what comes before it. Of the plan's own, those from `first` on are known to nobody
+// yet; the others may settle at any time, as all outside.
+void PlanState::follow_others(std::uint32_t n, std::uint32_t first, const DependencySet& outside) {
+  const Step& step = steps_[n];
+  const std::span<const PlanGraph::Edge> edges{edges_.data() + step.first_edge, step.edges};
+  Op* const op = ops_[n];
+  op->pending.store(step.edges + static_cast<std::uint32_t>(outside.size()) + 1,
                     std::memory_order_relaxed);
   if (fabric_.tracer) {
     DependencySet all;
-    for (const PlanGraph::Edge& edge : node.edges)
+    for (const PlanGraph::Edge& edge : edges)
       all.add(ops_[edge.producer], edge.order_only, edge.until_done);
     for (const Dependency& each : outside.all())
       all.add(each.producer, each.order_only, each.until_done);
     fabric_.tracer->submitted(fabric_, *op, all);
   }
-  std::uint32_t waits = 0;
-  for (const PlanGraph::Edge& edge : node.edges) {
+  publish(op);
+  std::uint32_t waits = 0, closed = 0;
+  for (const PlanGraph::Edge& edge : edges) {
     Op* producer = ops_[edge.producer];
     const bool on_device = waits_on_device(op->domain, producer->domain, edge.until_done);
     if (on_device) {
       acquire(producer);
       op->waits()[waits++] = tag(producer, edge.order_only);
     }
-    plant_follower(producer, on_device ? Stage::Issued : Stage::Done, op, edge.order_only);
+    const Stage stage = on_device ? Stage::Issued : Stage::Done;
+    if (edge.producer >= first)
+      plant_follower(producer, stage, op, edge.order_only);
+    else
+      closed += !follow_running(op, producer, stage, edge.order_only);
   }
-  publish(op);
-  const std::uint32_t closed = follow(op, outside, waits);
+  closed += follow(op, outside, waits);
   if (closed) op->pending.fetch_sub(closed, std::memory_order_acq_rel);
 }
 
+// The first op that writes some tensors frees their replicas that the plan does not keep.
+void PlanState::make_others_stale(std::uint32_t n) {
+  for (const PlanGraph::Entry& entry : graph_->nodes[n].entries) {
+    if (entry.tensor == kNone) continue;
+    TensorState& state = *graph_->tensors[entry.tensor].now;
+    for (Replica* replica : state.replicas) make_stale(replica, ops_[n]);
+    state.replicas.clear();
+  }
+}
+
 // The tensor as the plan leaves it: last written by one of its ops, valid where it was at the end
-// of the recording. `now`'s replicas that the plan does not keep are freed by the first op to
-// write.
+// of the recording.
 void PlanState::leave_tensor(PlanGraph::Tensor& tensor) {
   TensorState& state = *tensor.now;
   if (tensor.writer != kNone) {
-    Op* writer = ops_[tensor.writer];
-    acquire(writer);
-    SmallVector<Replica*, 4> before;
-    for (Replica* replica : state.replicas) before.push_back(replica);
-    state.replicas.clear();
-    for (Replica* replica : before) make_stale(replica, ops_[tensor.first_writer]);
+    acquire(ops_[tensor.writer]);
     for (Op* reader : state.readers) release(reader);
     state.readers.clear();
     if (state.writer) release(state.writer);
-    state.writer = writer;
+    state.writer = ops_[tensor.writer];
     for (const std::uint32_t s : tensor.slots) {
       const PlanGraph::Slot& slot = graph_->slots[s];
       if (!slot.is_valid) continue;
@@ -299,16 +353,16 @@ void PlanState::leave_tensor(PlanGraph::Tensor& tensor) {
   }
 }
 
-// Done when all are; the caller gets a reference, `satisfy` is its own.
+// Done when all are; the caller gets a reference, and `satisfy` is its own.
 Op* PlanState::join(Failure* doomed) {
   Op* all = make_op(&join_code(), 0, 0, 0, 2);
-  std::uint32_t sinks = 0;
   if (doomed) all->failure.store(doomed);
-  for (std::uint32_t n = 0; n < ops_.size(); ++n) sinks += graph_->nodes[n].is_sink;
-  all->pending.store(sinks + 1, std::memory_order_relaxed);
-  for (std::uint32_t n = 0; n < ops_.size(); ++n)
-    if (graph_->nodes[n].is_sink) plant_follower(ops_[n], Stage::Done, all, false);
+  all->pending.store(static_cast<std::uint32_t>(sinks_.size()) + 1, std::memory_order_relaxed);
   publish(all);
+  std::uint32_t closed = 0;
+  for (const std::uint32_t sink : sinks_)
+    closed += !follow_running(all, ops_[sink], Stage::Done, false);
+  if (closed) all->pending.fetch_sub(closed, std::memory_order_acq_rel);
   return all;
 }
 

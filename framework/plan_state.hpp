@@ -34,17 +34,35 @@ class PlanState {
   bool prepare(Reservation& reservation);
   bool prepare_slot(std::size_t s, Reservation& reservation);
   Op* build(Failure* doomed);
-  Op* make(const PlanGraph::Node& node, Failure* doomed);
-  void follow_others(std::uint32_t n, Op* op, const DependencySet& outside);
+  Op* make(std::uint32_t n, const DependencySet& outside, Failure* doomed);
+  void record(PlanRecorder& recorder, std::uint32_t n) const;
+  void follow_others(std::uint32_t n, std::uint32_t first, const DependencySet& outside);
   void find_outside(const PlanGraph::Node& node, DependencySet& outside) const;
+  void make_others_stale(std::uint32_t n);
   void leave_tensor(PlanGraph::Tensor& tensor);
   Op* join(Failure* doomed);
+
+  // What a replay reads of a node, side by side: the graph's own are lists of lists.
+  struct Step {
+    const KernelCode* code;
+    Mailbox* owner;
+    Op* pattern;
+    std::uint32_t scalar_bytes, lane;
+    std::uint32_t first_argument, first_edge;
+    std::uint16_t arguments, edges, waits, device;
+    Domain domain;
+    bool has_entries, writes_first;
+  };
 
   Fabric& fabric_;  // counted
   std::unique_ptr<PlanGraph> graph_;
   std::mutex mutex_;  // one replay at a time; bindings
   std::vector<Admission*> admissions_;
   std::vector<Argument> locked_;  // the tensors as they are now
+  std::vector<Step> steps_;
+  std::vector<PlanGraph::Argument> arguments_;
+  std::vector<PlanGraph::Edge> edges_;
+  std::vector<std::uint32_t> sinks_;
   // Scratch of a replay, kept so that none but the first allocates.
   std::vector<Op*> ops_;
   std::vector<Source> sources_;

@@ -161,17 +161,21 @@ std::uint32_t follow(Op* op, const DependencySet& set, std::uint32_t waits) {
       acquire(producer);
       op->waits()[waits++] = tag(producer, dependency.order_only);
     }
-    if (add_follower(producer, on_device ? Stage::Issued : Stage::Done, op, dependency.order_only))
-      continue;
-    ++closed;
-    if (dependency.order_only || !producer->is_settled()) continue;
-    if (Failure* cause = producer->failure.load(std::memory_order_acquire)) {
-      Failure* failure = Failure::dependent(cause, op->code->name);
-      Failure* expected = nullptr;
-      if (!op->failure.compare_exchange_strong(expected, failure)) failure->release();
-    }
+    closed += !follow_running(op, producer, on_device ? Stage::Issued : Stage::Done,
+                              dependency.order_only);
   }
   return closed;
+}
+
+bool follow_running(Op* op, Op* producer, Stage stage, bool order_only) {
+  if (add_follower(producer, stage, op, order_only)) return true;
+  if (order_only || !producer->is_settled()) return false;
+  if (Failure* cause = producer->failure.load(std::memory_order_acquire)) {
+    Failure* failure = Failure::dependent(cause, op->code->name);
+    Failure* expected = nullptr;
+    if (!op->failure.compare_exchange_strong(expected, failure)) failure->release();
+  }
+  return false;
 }
 
 namespace {

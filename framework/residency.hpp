@@ -77,6 +77,10 @@ void connect(Op* op, const DependencySet& set);
 /// settled.
 std::uint32_t follow(Op* op, const DependencySet& set, std::uint32_t waits);
 
+/// Makes `op` follow a producer that may settle at any time. False if that is past; `op` has failed
+/// then if the producer has and more than order is wanted.
+bool follow_running(Op* op, Op* producer, Stage stage, bool order_only);
+
 /// Whether an op in `domain` may be launched behind a producer that is only issued.
 inline bool waits_on_device(Domain domain, Domain producer, bool until_done) {
   return domain != Domain::Host && producer == domain && !until_done;

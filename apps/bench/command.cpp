@@ -38,9 +38,11 @@ void add_dispatch(CLI::App& bench) {
   command->add_option("--ops", options->ops, "ops of a graph (default: 10^3 to 10^6)")
       ->delimiter(',');
   command
-      ->add_option("--system", options->systems,
-                   "weft-host, weft-emulated, tbb-flow, tbb-group, openmp, openmp-reused, "
-                   "starpu-stf (default: all that are built in but openmp-reused)")
+      ->add_option(
+          "--system", options->systems,
+          "weft-host, weft-emulated, weft-plan, weft-plan-emulated, tbb-flow, "
+          "tbb-flow-reused, tbb-group, openmp, openmp-reused, starpu-stf (default: all that "
+          "are built in but plans and what is reused)")
       ->delimiter(',');
   command
       ->add_option("--threads", options->threads,

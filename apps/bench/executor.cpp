@@ -6,9 +6,11 @@ namespace weft::bench {
 namespace {
 
 #ifdef WEFT_BENCH_TBB
-constexpr auto kTbbFlow = make_tbb_flow, kTbbGroup = make_tbb_group;
+constexpr auto kTbbFlow = make_tbb_flow, kTbbGroup = make_tbb_group,
+               kTbbFlowReused = make_tbb_flow_reused;
 #else
-constexpr decltype(&make_tbb_flow) kTbbFlow = nullptr, kTbbGroup = nullptr;
+constexpr decltype(&make_tbb_flow) kTbbFlow = nullptr, kTbbGroup = nullptr,
+                                   kTbbFlowReused = nullptr;
 #endif
 #ifdef WEFT_BENCH_OPENMP
 constexpr auto kOpenMp = make_openmp, kOpenMpReused = make_openmp_reused;
@@ -34,6 +36,10 @@ const std::vector<System>& systems() {
       {"weft-host", "ops with tracked tensors on a socket actor", "", true, make_weft_host},
       {"weft-emulated", "the same on an emulated GPU", "", true, make_weft_emulated},
       peer("tbb-flow", "oneTBB flow graph, built and run", "libtbb-dev", true, kTbbFlow),
+      {"weft-plan", "a replay of the same ops, recorded before", "", false, make_weft_plan},
+      {"weft-plan-emulated", "the same on an emulated GPU", "", false, make_weft_plan_emulated},
+      peer("tbb-flow-reused", "oneTBB flow graph, built before and run again", "libtbb-dev", false,
+           kTbbFlowReused),
       peer("tbb-group", "oneTBB task_group; edges and counters given by the harness", "libtbb-dev",
            true, kTbbGroup),
       peer("openmp", "OpenMP tasks with depend, a fresh address per op",

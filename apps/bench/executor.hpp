@@ -44,7 +44,10 @@ std::unique_ptr<Executor> make_executor(const std::string& system, const Executo
 // One file each; those whose packages are missing are not built.
 std::unique_ptr<Executor> make_weft_host(const ExecutorSetup& setup);
 std::unique_ptr<Executor> make_weft_emulated(const ExecutorSetup& setup);
+std::unique_ptr<Executor> make_weft_plan(const ExecutorSetup& setup);
+std::unique_ptr<Executor> make_weft_plan_emulated(const ExecutorSetup& setup);
 std::unique_ptr<Executor> make_tbb_flow(const ExecutorSetup& setup);
+std::unique_ptr<Executor> make_tbb_flow_reused(const ExecutorSetup& setup);
 std::unique_ptr<Executor> make_tbb_group(const ExecutorSetup& setup);
 std::unique_ptr<Executor> make_openmp(const ExecutorSetup& setup);
 std::unique_ptr<Executor> make_openmp_reused(const ExecutorSetup& setup);

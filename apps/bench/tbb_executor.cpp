@@ -44,13 +44,21 @@ class Arena {
 
 class FlowExecutor final : public Executor {
  public:
-  explicit FlowExecutor(const ExecutorSetup& setup) : arena_(setup.threads) {}
+  FlowExecutor(const ExecutorSetup& setup, bool is_reused)
+      : is_reused_(is_reused), arena_(setup.threads) {}
 
   double run(const OpGraph& graph) override {
     double seconds = 0;
     arena_.execute([&] {
+      if (is_reused_ && (built_for_ != &graph || built_->nodes.size() != graph.ops())) {
+        built_ = std::make_unique<Built>(graph);
+        built_for_ = &graph;
+      }
       const Stopwatch watch;
-      build_and_run(graph);
+      if (is_reused_)
+        built_->run(graph);
+      else
+        Built(graph).run(graph);
       seconds = watch.seconds();
     });
     return seconds;
@@ -59,21 +67,28 @@ class FlowExecutor final : public Executor {
  private:
   using Node = tbb::flow::continue_node<tbb::flow::continue_msg>;
 
-  static void build_and_run(const OpGraph& graph) {
+  struct Built {
+    explicit Built(const OpGraph& graph) {
+      nodes.reserve(graph.ops());
+      for (std::uint32_t op = 0; op < graph.ops(); ++op) {
+        nodes.push_back(
+            std::make_unique<Node>(flow, [op](const tbb::flow::continue_msg&) { run_op(op); }));
+        graph.node(op).for_each_predecessor(
+            [&](std::uint32_t before) { tbb::flow::make_edge(*nodes[before], *nodes[op]); });
+      }
+    }
+    void run(const OpGraph& graph) {
+      for (std::uint32_t op = 0; op < graph.ops(); ++op)
+        if (graph.node(op).predecessor_count() == 0) nodes[op]->try_put(tbb::flow::continue_msg());
+      flow.wait_for_all();
+    }
     tbb::flow::graph flow;
     std::vector<std::unique_ptr<Node>> nodes;
-    nodes.reserve(graph.ops());
-    for (std::uint32_t op = 0; op < graph.ops(); ++op) {
-      nodes.push_back(
-          std::make_unique<Node>(flow, [op](const tbb::flow::continue_msg&) { run_op(op); }));
-      graph.node(op).for_each_predecessor(
-          [&](std::uint32_t before) { tbb::flow::make_edge(*nodes[before], *nodes[op]); });
-    }
-    for (std::uint32_t op = 0; op < graph.ops(); ++op)
-      if (graph.node(op).predecessor_count() == 0) nodes[op]->try_put(tbb::flow::continue_msg());
-    flow.wait_for_all();
-  }
+  };
 
+  const bool is_reused_;
+  std::unique_ptr<Built> built_;
+  const OpGraph* built_for_ = nullptr;
   Arena arena_;
 };
 
@@ -125,7 +140,10 @@ class GroupExecutor final : public Executor {
 }  // namespace
 
 std::unique_ptr<Executor> make_tbb_flow(const ExecutorSetup& setup) {
-  return std::make_unique<FlowExecutor>(setup);
+  return std::make_unique<FlowExecutor>(setup, false);
+}
+std::unique_ptr<Executor> make_tbb_flow_reused(const ExecutorSetup& setup) {
+  return std::make_unique<FlowExecutor>(setup, true);
 }
 std::unique_ptr<Executor> make_tbb_group(const ExecutorSetup& setup) {
   return std::make_unique<GroupExecutor>(setup);
