@@ -47,17 +47,22 @@ class Plan {
   /// (counted among scalars). Throws `UsageError` if the plan does not call it.
   template <std::size_t kScalar, class... Params, class Value>
   const Plan& set_scalar(const Kernel<Params...>& kernel, const Value& value) const {
+    return set_scalar_of<kScalar>(kernel, kEveryCall, value);
+  }
+  /// The same for one call: number `call` of those of `kernel`, in the order of the recording.
+  template <std::size_t kScalar, class... Params, class Value>
+  const Plan& set_scalar_of(const Kernel<Params...>& kernel, std::size_t call,
+                            const Value& value) const {
     using Scalars = detail::Scalars<Params...>;
     static_assert(kScalar < std::tuple_size_v<Scalars>, "the kernel has fewer scalars");
-    const std::pair<const Value*, int> context{&value, 0};
     change_scalars(
-        kernel.code().get(),
+        kernel.code().get(), call,
         [](void* scalars, const void* given) {
           std::get<kScalar>(*static_cast<Scalars*>(scalars)) =
               static_cast<std::tuple_element_t<kScalar, Scalars>>(
-                  *static_cast<const std::pair<const Value*, int>*>(given)->first);
+                  *static_cast<const Value*>(given));
         },
-        &context);
+        &value);
     return *this;
   }
 
@@ -73,8 +78,9 @@ class Plan {
 
  private:
   void bind_states(TensorState* recorded, TensorState* now) const;
-  void change_scalars(const KernelCode* kernel, void (*change)(void* scalars, const void* given),
-                      const void* given) const;
+  static constexpr std::size_t kEveryCall = ~std::size_t{0};
+  void change_scalars(const KernelCode* kernel, std::size_t call,
+                      void (*change)(void* scalars, const void* given), const void* given) const;
 
   std::shared_ptr<PlanState> state_;
 };

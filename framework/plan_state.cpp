@@ -130,17 +130,22 @@ void PlanState::bind(TensorState* recorded, TensorState* now) {
   order_locks();
 }
 
-void PlanState::change_scalars(const KernelCode* kernel,
+void PlanState::change_scalars(const KernelCode* kernel, std::optional<std::size_t> call,
                                void (*change)(void* scalars, const void* given),
                                const void* given) {
   std::lock_guard guard(mutex_);
-  bool found = false;
-  for (const PlanGraph::Node& node : graph_->nodes) {
-    if (node.code != kernel) continue;
-    change(node.pattern->scalars(), given);
-    found = true;
-  }
-  if (!found) throw UsageError("set_scalar: the plan does not call kernel " + kernel->name);
+  auto& calls = calls_[kernel];
+  if (calls.empty())
+    for (const Step& step : steps_)
+      if (step.code == kernel) calls.push_back(step.pattern);
+  if (calls.empty()) throw UsageError("set_scalar: the plan does not call kernel " + kernel->name);
+  if (call && *call >= calls.size())
+    throw UsageError("set_scalar: call " + std::to_string(*call) + " of kernel " + kernel->name +
+                     ", of which the plan has " + std::to_string(calls.size()));
+  if (call)
+    change(calls[*call]->scalars(), given);
+  else
+    for (Op* pattern : calls) change(pattern->scalars(), given);
 }
 
 Future PlanState::replay() {
@@ -375,11 +380,12 @@ void Plan::bind_states(TensorState* recorded, TensorState* now) const {
   state_->bind(recorded, now);
 }
 
-void Plan::change_scalars(const KernelCode* kernel,
+void Plan::change_scalars(const KernelCode* kernel, std::size_t call,
                           void (*change)(void* scalars, const void* given),
                           const void* given) const {
   if (!state_) throw UsageError("set_scalar: the plan is an empty handle");
-  state_->change_scalars(kernel, change, given);
+  state_->change_scalars(kernel, call == kEveryCall ? std::nullopt : std::optional(call), change,
+                         given);
 }
 
 std::size_t Plan::size() const {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "framework/call_builder.hpp"
@@ -24,8 +26,9 @@ class PlanState {
 
   Future replay();
   void bind(TensorState* recorded, TensorState* now);
-  void change_scalars(const KernelCode* kernel, void (*change)(void* scalars, const void* given),
-                      const void* given);
+  /// `call`: which of the kernel's calls; without: all.
+  void change_scalars(const KernelCode* kernel, std::optional<std::size_t> call,
+                      void (*change)(void* scalars, const void* given), const void* given);
   [[nodiscard]] const PlanGraph& graph() const { return *graph_; }
   [[nodiscard]] const Fabric& fabric() const { return fabric_; }
 
@@ -63,6 +66,7 @@ class PlanState {
   std::vector<PlanGraph::Argument> arguments_;
   std::vector<PlanGraph::Edge> edges_;
   std::vector<std::uint32_t> sinks_;
+  std::map<const KernelCode*, std::vector<Op*>> calls_;  // of those whose scalars were set
   // Scratch of a replay, kept so that none but the first allocates.
   std::vector<Op*> ops_;
   std::vector<Source> sources_;

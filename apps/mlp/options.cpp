@@ -91,6 +91,9 @@ void add_options(CLI::App& command, Options& options) {
                   "where a GPU's minibatches come from: streamed, each from host memory, or "
                   "resident, from a copy of the training set on the GPU")
       ->capture_default_str();
+  command.add_flag("--plan,!--no-plan", options.plan,
+                   "record some training steps once and replay them, with the same results to the "
+                   "bit (default); --no-plan submits every op of every step");
   apps::add_common_options(command, options.common);
 }
 

@@ -32,6 +32,7 @@ struct Options {
   std::string save, resume;  ///< files; empty: none
   std::string data = default_folder();
   std::string input = "streamed";  ///< or `resident`
+  bool plan = true;                ///< record some steps and replay them
 };
 
 /// Adds them to the subcommand; `options` outlives it.

@@ -99,7 +99,7 @@ void Run::make_trainer(const Dataset& data) {
   is_remembered_ = is_mixed && shares;
   trainer_ = std::make_unique<Trainer>(
       *runtime_, data, hyper_, devices, shares.value_or(Shares(devices.size())),
-      options_.input == "resident" ? Input::Resident : Input::Streamed);
+      options_.input == "resident" ? Input::Resident : Input::Streamed, options_.plan);
   if (is_measured_) {
     trainer_->measure_shares();
     remembered.remember(trainer_->shares());

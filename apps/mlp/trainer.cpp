@@ -9,6 +9,7 @@
 #include "apps/mlp/layer_kernels.hpp"
 #include "apps/mlp/layout.hpp"
 #include "apps/mlp/speed.hpp"
+#include "framework/memory_pool.hpp"
 #include "framework/trace.hpp"
 
 namespace weft::mlp {
@@ -81,13 +82,14 @@ std::vector<Tensor<double>> scores_of(const std::vector<Network>& networks) {
 }  // namespace
 
 Trainer::Trainer(const Runtime& runtime, const Dataset& data, const Hyper& hyper,
-                 std::vector<Device> devices, Shares shares, Input input)
+                 std::vector<Device> devices, Shares shares, Input input, bool plans)
     : runtime_(runtime),
       hyper_(hyper),
       parts_(gradient_parts(hyper)),
       devices_(std::move(devices)),
       shares_(std::move(shares)),
       input_(input),
+      plans_(plans),
       group_(runtime.collective(devices_)),
       scale_(data.normal.scale),
       offsets_(runtime.from_host(data.normal.offsets, {static_cast<std::int64_t>(data.inputs)})),
@@ -150,7 +152,7 @@ std::vector<Shard> Trainer::load(const Tensor<std::uint8_t>& images,
     const auto height = static_cast<std::int64_t>(cuts[d + 1] - cuts[d]);
     Shard shard{device.tensor<float>({height, row_with_one(pixels)}),
                 device.tensor<std::uint8_t>({height})};
-    if (device.kind() == DeviceKind::Gpu && input_ == Input::Streamed) {
+    if (is_fed(d)) {
       const auto records = loaders_[d].tensor<std::uint8_t>({height, record_bytes(pixels)});
       loaders_[d].submit(kernels::gather(), begin, in(images), in(labels), in(order), out(records));
       device.submit(kernels::normalise(), scale_, in(offsets_), in(records), out(shard.x),
@@ -194,6 +196,51 @@ std::vector<Future> Trainer::step(const Order& order, std::size_t first, std::si
   return updates;
 }
 
+// As many as are loaded ahead in some hundred microseconds; each has its own minibatch in memory. 0
+// where that would take much of a device's, or a pass has too few.
+std::size_t Trainer::steps_in_plan() const {
+  constexpr std::size_t kMost = 8, kShare = 8;
+  if (!plans_) return 0;
+  std::size_t steps = std::min(kMost, train_count_ / hyper_.batch / 2);
+  const auto row =
+      static_cast<std::size_t>(row_with_one(offsets_.shape()[0]) +
+                               2 * row_with_one(static_cast<std::int64_t>(hyper_.hidden)));
+  const std::vector<std::size_t> cuts = shares_.cuts(hyper_.batch);
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    const std::size_t bytes = (cuts[d + 1] - cuts[d]) * row * sizeof(float);
+    const MemoryPool& memory = *runtime_.fabric().memories[devices_[d].place().memory];
+    if (bytes > 0) steps = std::min(steps, memory.budget() / kShare / bytes);
+  }
+  return steps < 2 ? 0 : steps;
+}
+
+// Whole minibatches from sample `first` on. The first time they are submitted and recorded.
+Future Trainer::planned_steps(const Order& order, std::size_t first) {
+  const std::size_t steps = steps_in_plan();
+  if (!plan_) {
+    std::vector<Future> updates;
+    plan_ = runtime_.record([&] {
+      for (std::size_t s = 0; s < steps; ++s)
+        for (Future& update : step(order, first + s * hyper_.batch, hyper_.batch))
+          updates.push_back(std::move(update));
+    });
+    recorded_ = order;
+    return when_all(updates);
+  }
+  plan_.bind(recorded_, order);
+  const std::vector<std::size_t> cuts = shares_.cuts(hyper_.batch);
+  std::size_t gathers = 0, loads = 0;
+  for (std::size_t s = 0; s < steps; ++s)
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      const std::uint64_t begin = first + s * hyper_.batch + cuts[d];
+      if (is_fed(d))
+        plan_.set_scalar_of<0>(kernels::gather(), gathers++, begin);
+      else
+        plan_.set_scalar_of<0>(kernels::load(), loads++, begin);
+    }
+  return plan_.replay();
+}
+
 Epoch Trainer::train(std::uint64_t epoch, const std::function<void(const Progress&)>& on_progress) {
   const auto start = runtime_.now();
   const Order order = loaders_[0].tensor<std::uint32_t>({static_cast<std::int64_t>(train_count_)});
@@ -208,12 +255,20 @@ Epoch Trainer::train(std::uint64_t epoch, const std::function<void(const Progres
   Progress progress;
   std::optional<Scores> look;
   auto looked = start;
-  for (std::size_t first = 0; first < train_count_; first += hyper_.batch) {
-    const std::size_t rows = std::min(hyper_.batch, train_count_ - first);
-    ahead.push_back({step(order, first, rows), rows});
-    if (ahead.size() <= kStepsAhead) continue;
+  const std::size_t planned = steps_in_plan() * hyper_.batch;
+  std::size_t samples_ahead = 0;
+  for (std::size_t first = 0, rows = 0; first < train_count_; first += rows) {
+    const bool is_planned = planned > 0 && train_count_ - first >= planned;
+    rows = is_planned ? planned : std::min(hyper_.batch, train_count_ - first);
+    if (is_planned)
+      ahead.push_back({{planned_steps(order, first)}, rows});
+    else
+      ahead.push_back({step(order, first, rows), rows});
+    samples_ahead += rows;
+    if (samples_ahead <= kStepsAhead * hyper_.batch) continue;
     wait_for(ahead.front().updates);
     progress.samples += ahead.front().samples;
+    samples_ahead -= ahead.front().samples;
     ahead.pop_front();
     if (look && look->are_here()) progress.loss = std::exchange(look, {})->mean().loss;
     if (!look && runtime_.now() - looked > kLookEvery) {

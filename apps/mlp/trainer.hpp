@@ -38,12 +38,15 @@ struct Epoch {
 /// rest of the backward pass runs.
 ///
 /// There is no schedule in here: each step submits its ops, and what they read and write orders
-/// them. One thread.
+/// them. With `plans`, some steps in a row are recorded once and then replayed, each with tensors
+/// of its own, so that minibatches are still gathered ahead; the results are the same to the bit.
+/// One thread.
 class Trainer {
  public:
   /// Puts the data set into host memory. `runtime` outlives it.
   Trainer(const Runtime& runtime, const Dataset& data, const Hyper& hyper,
-          std::vector<Device> devices, Shares shares, Input input = Input::Streamed);
+          std::vector<Device> devices, Shares shares, Input input = Input::Streamed,
+          bool plans = false);
 
   /// Random weights.
   void initialise();
@@ -71,7 +74,13 @@ class Trainer {
                                         const Tensor<std::uint8_t>& labels, const Order& order,
                                         std::size_t first, std::size_t rows) const;
   std::vector<Future> step(const Order& order, std::size_t first, std::size_t rows);
+  [[nodiscard]] std::size_t steps_in_plan() const;
+  Future planned_steps(const Order& order, std::size_t first);
   [[nodiscard]] Order in_order(std::size_t count) const;
+  /// Whether a socket gathers this device's minibatches.
+  [[nodiscard]] bool is_fed(std::size_t device) const {
+    return devices_[device].kind() == DeviceKind::Gpu && input_ == Input::Streamed;
+  }
 
   const Runtime& runtime_;
   const Hyper hyper_;
@@ -80,6 +89,9 @@ class Trainer {
   Shares shares_;
   std::vector<Network> networks_;
   const Input input_;
+  const bool plans_;
+  Plan plan_;                    // of `steps_in_plan` steps of whole minibatches
+  Order recorded_;               // the order that it was recorded with
   std::vector<Device> loaders_;  // the socket that prepares data for each device
   bool is_one_sum_ = false;      // all gradients in one message
   Collective group_;

@@ -166,6 +166,14 @@ TEST_CASE("other tensors and other scalars for a replay", "[plan]") {
     CHECK(has(thrown<UsageError>([&] { step.bind(wrong, x); }), "uses no such tensor"));
     CHECK(has(thrown<UsageError>([&] { step.bind(y, more); }), "would be the same"));
     CHECK(has(thrown<UsageError>([&] { step.set_scalar<0>(kFill, 1); }), "does not call kernel"));
+    const Plan twice = rt.record([&] {
+      device.submit(kAddTo, 1, inout(y));
+      device.submit(kAddTo, 2, inout(y));
+    });
+    twice.set_scalar_of<0>(kAddTo, 1, 50).replay();
+    CHECK(y.to_host().to_vector() == filled(32 + 3 + 51));
+    CHECK(has(thrown<UsageError>([&] { twice.set_scalar_of<0>(kAddTo, 2, 1); }),
+              "of which the plan has 2"));
     step.bind(x, rt.tensor<int>({5}));
     CHECK(has(thrown<UsageError>([&] { step.replay(); }), "has no value yet"));
   });

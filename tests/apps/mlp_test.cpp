@@ -100,6 +100,20 @@ TEST_CASE("a second run with the same seed gives the same losses to the bit", "[
   }
 }
 
+TEST_CASE("replayed steps are the submitted ones to the bit", "[apps]") {
+  Session session;
+  for (const std::string devices :
+       {"--devices gpu0,gpu1", "--devices socket0", "--devices gpu0 --input resident",
+        "--devices gpu0,gpu1,socket0 --share 1,0.7,0.5", "--devices gpu0,gpu1 --simulate"}) {
+    INFO(devices);
+    const std::string rest = " --epochs 3 " + devices + " --save ";
+    const std::string planned = session.file("planned"), plain = session.file("plain");
+    const auto first = losses(session.train("--plan" + rest + planned));
+    CHECK(first == losses(session.train("--no-plan" + rest + plain)));
+    CHECK(read_file(planned) == read_file(plain));
+  }
+}
+
 TEST_CASE("any set of devices and shares gives the loss curve of one device", "[apps]") {
   Session session;
   const auto alone = losses(session.train("--epochs 5 --devices gpu0"));
