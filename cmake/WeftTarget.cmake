@@ -63,6 +63,9 @@ function(weft_test name)
   cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
   add_executable(${name}_test ${ARG_SOURCES})
   target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
+  if(NOT WEFT_SANITIZE)
+    target_compile_options(${name}_test PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O1>)
+  endif()
   target_link_libraries(${name}_test PRIVATE weft_flags weft_test_main ${ARG_LIBS})
   set_target_properties(${name}_test PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests
