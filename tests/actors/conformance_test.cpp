@@ -1,4 +1,4 @@
-#include "tests/actors/conformance.hpp"
+#include "tests/actors/each_engine.hpp"
 
 #include <numeric>
 #include <thread>
@@ -7,7 +7,6 @@
 #include "support/catch.hpp"
 #include "support/thrown.hpp"
 #include "tests/actors/cuda/through_host.hpp"
-#include "tests/actors/graph_runs.hpp"
 
 using namespace weft;
 using namespace weft::test;
@@ -27,25 +26,6 @@ const auto kContribute = on_all(Kernel("contribute").cpu([](Cpu&, int value, Red
 }));
 const auto kThrow = thrower_on_all(Kernel("thrower").cpu(
     [](Cpu&, std::string text, InOut<int>) { throw std::runtime_error(text); }));
-
-// Runs `body` for each engine and checks that nothing is left behind.
-template <class Body>
-void for_each_engine(Body body) {
-  for (const EngineCase& engine : engines()) {
-    INFO(engine.name);
-    const std::int64_t ops = op_pool::live(), tensors = live_tensors();
-    {
-      Runtime runtime(engine.options());
-      const Footprint before = Footprint::of(runtime.fabric());
-      body(runtime, engine.device(runtime), engine.other(runtime));
-      const Footprint after = settled_footprint(runtime, before);
-      INFO(before.to_string() << " before, " << after.to_string() << " after");
-      CHECK((after == before));
-    }
-    CHECK(op_pool::live() == ops);
-    CHECK(live_tensors() == tensors);
-  }
-}
 
 }  // namespace
 

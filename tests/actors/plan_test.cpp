@@ -5,9 +5,8 @@
 
 #include "actors/collective.hpp"
 #include "support/thrown.hpp"
-#include "tests/actors/conformance.hpp"
 #include "tests/actors/cuda/through_host.hpp"
-#include "tests/actors/graph_runs.hpp"
+#include "tests/actors/each_engine.hpp"
 
 using namespace weft;
 using namespace weft::test;
@@ -33,24 +32,6 @@ const auto kFailIf = thrower_on_all(Kernel("fail_if").cpu([](Cpu&, int fails, In
 const auto kNamed = on_all(Kernel("named").cpu([](Cpu&, std::string text, Out<int> x) {
   for (int& i : x) i = static_cast<int>(text.size());
 }));
-
-template <class Body>
-void for_each_engine(Body body) {
-  for (const EngineCase& engine : engines()) {
-    INFO(engine.name);
-    const std::int64_t ops = op_pool::live(), tensors = live_tensors();
-    {
-      Runtime runtime(engine.options());
-      const Footprint before = Footprint::of(runtime.fabric());
-      body(runtime, engine.device(runtime), engine.other(runtime));
-      const Footprint after = settled_footprint(runtime, before);
-      INFO(before.to_string() << " before, " << after.to_string() << " after");
-      CHECK((after == before));
-    }
-    CHECK(op_pool::live() == ops);
-    CHECK(live_tensors() == tensors);
-  }
-}
 
 std::vector<int> filled(int value) {
   return std::vector<int>(5, value);
