@@ -13,6 +13,8 @@
 
 namespace weft {
 
+class PlanRecorder;
+
 /// Ends what a graph holds: replicas kept, handles, scalars. Any thread.
 void drop_plan(PlanGraph& graph);
 
