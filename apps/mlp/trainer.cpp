@@ -196,12 +196,12 @@ std::vector<Future> Trainer::step(const Order& order, std::size_t first, std::si
   return updates;
 }
 
-// As many as are loaded ahead in some hundred microseconds; each has its own minibatch in memory. 0
+// As many as run ahead: each has its own minibatch in memory, so none waits for the one before. 0
 // where that would take much of a device's, or a pass has too few.
 std::size_t Trainer::steps_in_plan() const {
-  constexpr std::size_t kMost = 8, kShare = 8;
+  constexpr std::size_t kShare = 8;
   if (!plans_) return 0;
-  std::size_t steps = std::min(kMost, train_count_ / hyper_.batch / 2);
+  std::size_t steps = std::min(kStepsAhead, train_count_ / hyper_.batch / 2);
   const auto row =
       static_cast<std::size_t>(row_with_one(offsets_.shape()[0]) +
                                2 * row_with_one(static_cast<std::int64_t>(hyper_.hidden)));
