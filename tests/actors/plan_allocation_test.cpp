@@ -1,4 +1,5 @@
 // Counts what a replay takes from the heap: after the first, nothing.
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 
@@ -6,12 +7,20 @@
 #include "support/catch.hpp"
 #include "topology/discover.hpp"
 
+// Sanitizers have a heap of their own, whose new and delete must be left alone.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WEFT_COUNTS_ALLOCATIONS 0
+#else
+#define WEFT_COUNTS_ALLOCATIONS 1
+#endif
+
 namespace {
 
 thread_local std::size_t allocations = 0;
 
 }  // namespace
 
+#if WEFT_COUNTS_ALLOCATIONS
 // Not inlined: the compiler would see malloc and delete, or new and free, as pairs that do not
 // match.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
@@ -25,10 +34,12 @@ thread_local std::size_t allocations = 0;
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
   std::free(memory);
 }
+#endif
 
 using namespace weft;
 
 TEST_CASE("replays allocate nothing and keep no more memory", "[plan]") {
+  if (!WEFT_COUNTS_ALLOCATIONS) WARN("under a sanitizer the heap is not counted, only the pools");
   RuntimeOptions options;
   options.machine = parse_machine("1 socket x 2 cores");
   options.gpus = GpuMode::None;
@@ -42,19 +53,24 @@ TEST_CASE("replays allocate nothing and keep no more memory", "[plan]") {
     for (int i = 0; i < 8; ++i) device.submit(add, in(x), inout(y));
   });
   // Ten at once, so that the pool of ops has seen as many before it is looked at.
-  const auto replay_ten = [&] {
-    for (int i = 0; i < 10; ++i) step.replay();
-    rt.wait_idle();
-  };
-  for (int i = 0; i < 100; ++i) replay_ten();
-  const std::size_t reserved = rt.fabric().memories[0]->reserved();
-  std::size_t rounds_that_allocated = 0;
-  for (int round = 0; round < 10'000; ++round) {
+  // What is left then are the messages that wake parked lanes, at most one a lane and look.
+  const auto allocated_in_ten = [&] {
     const std::size_t before = allocations;
-    replay_ten();
-    rounds_that_allocated += allocations != before;
+    for (int i = 0; i < 10; ++i) step.replay();
+    const std::size_t made = allocations - before;
+    rt.wait_idle();
+    return made;
+  };
+  for (int i = 0; i < 100; ++i) allocated_in_ten();
+  const std::size_t reserved = rt.fabric().memories[0]->reserved();
+  std::size_t most = 0, fewest = 1000;
+  for (int round = 0; round < 10'000; ++round) {
+    const std::size_t made = allocated_in_ten();
+    most = std::max(most, made);
+    fewest = std::min(fewest, made);
   }
-  CHECK(rounds_that_allocated <= 100);  // blocks may gather in another thread's cache
+  CHECK(fewest == 0);
+  CHECK(most < 10);
   CHECK(rt.fabric().memories[0]->reserved() == reserved);
   CHECK(y.to_host()[0] == 8 * 101'001);
 }
