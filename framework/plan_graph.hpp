@@ -64,7 +64,7 @@ struct PlanGraph {
   struct Tensor {
     TensorState* recorded = nullptr;  ///< a handle is held, as of `now`
     TensorState* now = nullptr;
-    std::uint32_t first_writer = kNone, writer = kNone;
+    std::uint32_t writer = kNone;
     std::vector<std::uint32_t> readers;  ///< since the last write
     std::vector<std::uint32_t> slots;
   };

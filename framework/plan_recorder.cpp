@@ -124,7 +124,6 @@ void PlanRecorder::write(std::uint32_t node, std::uint32_t slot) {
   for (const std::uint32_t reader : tensor.readers)
     if (reader != node) add_edge(writer, {reader, true, false});
   if (tensor.writer == PlanGraph::kNone) {
-    tensor.first_writer = node;
     writer.entries.push_back({PlanGraph::kNone, graph_->slots[slot].tensor});
   } else if (tensor.readers.empty()) {
     add_edge(writer, {tensor.writer, true, false});
