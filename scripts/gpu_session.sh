@@ -9,7 +9,8 @@
 #
 #   build     configure and build, preset gpu; with PACKAGES=DIR the packages of ./dev offline-pack
 #   test      ctest: those whose names match TESTS
-#   sanitize  compute-sanitizer (SANITIZERS) over the test programs SANITIZED, cases tagged [gpu]
+#   sanitize  compute-sanitizer (SANITIZERS) over the test programs SANITIZED, those of their
+#             cases that SANITIZED_CASES names
 #   floor     builds and runs the hand-written programs in FLOOR_DIR, by its run.sh
 #   bench     all of weft's figures that stand beside them
 #   figures   the table of both
@@ -59,7 +60,7 @@ part_build() {
 }
 
 part_test() {
-  ctest --preset "$preset" --timeout 120 -R "${TESTS:-cuda|gpu|conformance|collective|graph|bench|overlap}" </dev/null
+  ctest --preset "$preset" --timeout 120 -R "${TESTS:-cuda|gpu|conformance|collective|graph|plan|mlp|pressure|anywhere|bench|overlap}" </dev/null
 }
 
 part_sanitize() {
@@ -69,7 +70,7 @@ part_sanitize() {
     for tool in ${SANITIZERS:-memcheck racecheck initcheck}; do
       say "$tool $program"
       WEFT_GPUS=$gpus limited "${LIMIT_SANITIZER:-60}" compute-sanitizer --tool "$tool" \
-        --error-exitcode 9 --print-limit 20 "$binaries/tests/$program" "[gpu]" || status=1
+        --error-exitcode 9 --print-limit 20 "$binaries/tests/$program" ${SANITIZED_CASES:-} || status=1
     done
   done
   return $status

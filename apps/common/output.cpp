@@ -42,6 +42,7 @@ void Output::print(const char* format, ...) const {
   va_start(arguments, format);
   std::vfprintf(text_, format, arguments);
   va_end(arguments);
+  std::fflush(text_);  // lines of long work are read as they come, through a pipe too
 }
 
 void Output::write_json(const std::string& json) {

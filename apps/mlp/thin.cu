@@ -10,16 +10,16 @@ namespace {
 
 namespace cg = cooperative_groups;
 
-constexpr int kLanes = 32;
+constexpr int kThinLanes = 32;
 
 // A block sums 32 rows of g: a lane a row, and the rows of a and d shared out among its warps and
 // the blocks of its cluster. Their sums meet in shared memory.
 template <int kWarps, int kColumns, int kSlices>
 __global__ void __cluster_dims__(1, kSlices, 1) __launch_bounds__(kWarps * 32)
     thin_kernel(ThinProduct product) {
-  __shared__ float partial[kWarps][kColumns][kLanes];
+  __shared__ float partial[kWarps][kColumns][kThinLanes];
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int at = static_cast<int>(blockIdx.x) * kLanes + lane;
+  const int at = static_cast<int>(blockIdx.x) * kThinLanes + lane;
   const int columns = kColumns == 10 ? 10 : product.columns;
   const float* a = product.a + product.first + (at < product.height ? at : 0);
   float sums[kColumns];
@@ -76,7 +76,7 @@ __global__ void __cluster_dims__(1, kSlices, 1) __launch_bounds__(kWarps * 32)
 
 template <int kWarps, int kColumns>
 void launch(cudaStream_t stream, const ThinProduct& product) {
-  const auto blocks = static_cast<unsigned>((product.height + kLanes - 1) / kLanes);
+  const auto blocks = static_cast<unsigned>((product.height + kThinLanes - 1) / kThinLanes);
   constexpr std::size_t kManyRows = 4 * kWarps;
   constexpr unsigned kManyBlocks = 66;  // half of an H200's multiprocessors
   if (product.rows > kManyRows && blocks < kManyBlocks)

@@ -11,8 +11,8 @@ namespace weft::test {
 void add_variant_through_host(KernelCode& code);
 /// The same work for one op, for variants of one's own.
 void run_through_host(Cuda& gpu, Op& op);
-/// A cuda variant that calls the cpu variant when it is launched, for kernels that throw before
-/// they look at their arguments.
+/// The same work, but what the cpu variant throws is thrown when it is launched: it is tried on
+/// zeros first, so it must throw by its scalars alone, or not at all.
 void add_variant_at_launch(KernelCode& code);
 
 /// `kernel`, for sockets, emulated GPUs and CUDA devices.
