@@ -7,6 +7,7 @@
 #include <set>
 
 #include "actors/emulated/lane.hpp"
+#include "actors/memory_budgets.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/trace.hpp"
 #include "topology/route.hpp"
@@ -131,9 +132,11 @@ Realisation emulated_realisation(const Machine& machine, const RuntimeOptions& o
 
 void add_places(Fabric& fabric, const Machine& machine, const RuntimeOptions& options,
                 const Realisation& real) {
+  const auto budgets = memory_budgets(options.memory.value_or(""), machine);
   for (std::uint32_t m = 0; m < machine.memories.size(); ++m)
     fabric.memories.push_back(std::make_unique<MemoryPool>(
-        to_string(MemoryId{m}), real.budget(MemoryId{m}), real.backing(MemoryId{m})));
+        to_string(MemoryId{m}), budgets[m] ? *budgets[m] : real.budget(MemoryId{m}),
+        real.backing(MemoryId{m})));
   fabric.program_memory = std::make_unique<MemoryPool>(
       "the program's memory", 0,  // what is freed is not kept
       MemoryPool::Backing{.allocate = [](std::size_t) -> void* { return nullptr; },

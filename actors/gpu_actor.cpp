@@ -33,6 +33,7 @@ bool GpuActor::run_some() {
 void GpuActor::launch(Op& op) {
   // An op that cannot run takes its place all the same: it fails behind what it waits for.
   Failure* failure = engine_.loss(op);
+  if (failure) place_.is_lost.store(true, std::memory_order_relaxed);
   if (!failure) failure = allocate_outputs(op, place_);
   op.failure.store(failure, std::memory_order_release);
   const std::uint32_t lane = choose_lane(op);

@@ -8,6 +8,7 @@
 #include "actors/then.hpp"
 #include "framework/admit.hpp"
 #include "framework/builtin.hpp"
+#include "framework/gate.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/virtual_waits.hpp"
 #include "framework/wait_graph.hpp"
@@ -63,6 +64,15 @@ Device Runtime::device(const std::string& name) const {
   throw DeviceError("device \"" + name + "\": this runtime has " + known);
 }
 
+Device Runtime::anywhere() const {
+  return parts_->anywhere(nullptr);
+}
+
+Device Runtime::anywhere(std::shared_ptr<PlacementPolicy> policy) const {
+  if (!policy) throw UsageError("anywhere: the policy is null");
+  return parts_->anywhere(std::move(policy));
+}
+
 std::vector<Device> Runtime::devices() const {
   std::vector<Device> all;
   for (const auto& place : parts_->fabric->places) all.emplace_back(*parts_->fabric, *place);
@@ -108,20 +118,25 @@ TensorHandle Runtime::copy_in(std::span<const std::byte> bytes, const Shape& sha
       pool.force_reserve(wanted);
       break;
     }
-    if (!wait_for_memory(fabric, pool, wanted))
+    const std::size_t rounded = MemoryPool::round_up(wanted);
+    if (fabric.gate && fabric.gate->get_room(pool, rounded)) continue;
+    if (!wait_for_memory(fabric, pool, rounded))
       throw DeviceError("from_host: " + out_of_memory(pool, wanted));
   }
   TensorHandle handle(make_tensor_state(fabric, shape, element_bytes, element_type));
+  void* const data = pool.allocate(wanted);
+  if (!data && wanted > 0) {
+    pool.unreserve(wanted);
+    throw DeviceError("from_host: " + out_of_memory(pool, wanted));
+  }
+  if (wanted > 0) std::memcpy(data, bytes.data(), wanted);
   auto* replica = new Replica;
   replica->tensor = handle.state();
   replica->pool = &pool;
   replica->bytes = wanted;
   replica->memory = memory;
-  handle.state()->replicas.push_back(replica);
-  if (wanted == 0) return handle;
-  replica->data = pool.allocate(wanted);
-  if (!replica->data) throw DeviceError("from_host: " + out_of_memory(pool, wanted));
-  std::memcpy(replica->data, bytes.data(), wanted);
+  replica->data = data;
+  add_replica(*handle.state(), replica);  // last: from now on it may be evicted
   return handle;
 }
 
@@ -173,6 +188,7 @@ void Runtime::lose(const Device& device) {
   if (device.place().kind != DeviceKind::Gpu || !parts_->engines[device.place().number]->lose())
     throw DeviceError("lose(" + device.name() +
                       "): only emulated and simulated GPUs can be lost on purpose");
+  device.place().is_lost.store(true, std::memory_order_relaxed);
 }
 
 caf::actor_system& Runtime::system() const {

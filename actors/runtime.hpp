@@ -13,6 +13,7 @@
 #include "actors/emulated/options.hpp"
 #include "framework/cuda.hpp"
 #include "framework/device.hpp"
+#include "framework/placement.hpp"
 #include "framework/plan.hpp"
 #include "topology/machine.hpp"
 
@@ -41,8 +42,9 @@ enum class SimulatedData : std::uint8_t {
 
 /// What a runtime is made of. Unset values come from the environment: `WEFT_MACHINE`, `WEFT_GPUS`
 /// (`auto`, `cuda`, `emulated:N`, `none`), `WEFT_EMULATED`, `WEFT_SERIAL`, `WEFT_WATCHDOG`
-/// (seconds), `WEFT_PRECISION` (`fp32`, `tf32`, `bf16`), `WEFT_P2P` (0 or 1), `WEFT_SIMULATE` (0 or
-/// 1), `WEFT_DATA` (`real`, `none`), `WEFT_CALIBRATION` (a file), `WEFT_SIMULATED_SCALE`,
+/// (seconds), `WEFT_MEMORY` (`gpu0=2GB,…`), `WEFT_PLACEMENT`, `WEFT_RUN_COSTS` (a file),
+/// `WEFT_PRECISION` (`fp32`, `tf32`, `bf16`), `WEFT_P2P` (0 or 1), `WEFT_SIMULATE` (0 or 1),
+/// `WEFT_DATA` (`real`, `none`), `WEFT_CALIBRATION` (a file), `WEFT_SIMULATED_SCALE`,
 /// `WEFT_SIMULATED_REPORT` (a file).
 struct RuntimeOptions {
   std::optional<Machine> machine;  ///< default: `WEFT_MACHINE` as a description, else this machine
@@ -62,6 +64,11 @@ struct RuntimeOptions {
   /// Measured figures that simulated devices, links and memories of the same models take; null: as
   /// the environment says, else none.
   std::shared_ptr<const Calibration> calibration;
+  /// Policy of `Runtime::anywhere`: see `make_placement`; default `earliest_finish`.
+  std::optional<std::string> placement;
+  /// A file of what runs took: read when the runtime starts, if it is there, and written when it
+  /// ends. Default: none; what is learnt lasts as long as the runtime.
+  std::optional<std::string> run_costs;
   std::optional<bool> serial;
   std::optional<Precision> precision;  ///< of fp32 matrix products on CUDA devices; default fp32
   std::optional<bool> p2p;            ///< copies between GPUs directly where they can; default true
@@ -75,6 +82,9 @@ struct RuntimeOptions {
   std::int64_t admission = 4096;
   std::size_t host_memory_bytes = 0;  ///< budget of each host memory; 0: 3/4 of what it has
   std::size_t gpu_memory_bytes = 0;   ///< budget of each CUDA device's memory; 0: what is free
+  /// Budgets by name, before all others: `gpu0=2GB,gpu*=1GB,mem0=8GB`; see `memory_budgets`. What
+  /// does not fit is evicted and brought back. Default: nothing.
+  std::optional<std::string> memory;
   std::optional<std::chrono::nanoseconds>
       watchdog;                         ///< silence before it speaks; default 30 s, 0: never
   caf::actor_system* system = nullptr;  ///< the program's own; null: the runtime makes one
@@ -112,6 +122,15 @@ class Runtime {
   /// `socket0`, `gpu1`. Throws `DeviceError`.
   [[nodiscard]] Device device(const std::string& name) const;
   [[nodiscard]] std::vector<Device> devices() const;
+  /// Wherever each op suits best: it is submitted as to a device, and the runtime's placement
+  /// policy
+  /// (`RuntimeOptions::placement`) chooses among those that have a variant of its kernel, by what
+  /// runs took so far, where its arguments are and what devices and links have ahead. Anything
+  /// but `submit`, `run` and what is made of them concerns the first socket.
+  [[nodiscard]] Device anywhere() const;
+  /// The same by a policy of the program's own, which the runtime keeps. Throws `UsageError` for
+  /// none.
+  [[nodiscard]] Device anywhere(std::shared_ptr<PlacementPolicy> policy) const;
   /// `host`, `emulated`, `cuda`, `simulated`.
   [[nodiscard]] std::string engine_of(const Device& device) const;
 

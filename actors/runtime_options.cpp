@@ -95,6 +95,10 @@ RuntimeOptions with_environment(RuntimeOptions options) {
   if (!options.calibration && *options.simulate)
     if (const auto path = variable("WEFT_CALIBRATION"))
       options.calibration = std::make_shared<Calibration>(read_calibration_file(*path));
+  if (!options.placement)
+    options.placement = variable("WEFT_PLACEMENT").value_or("earliest_finish");
+  if (!options.run_costs) options.run_costs = variable("WEFT_RUN_COSTS").value_or("");
+  if (!options.memory) options.memory = variable("WEFT_MEMORY").value_or("");
   if (!options.serial) options.serial = flag("WEFT_SERIAL", false);
   if (!options.precision)
     options.precision = parse_precision(variable("WEFT_PRECISION").value_or("fp32"));

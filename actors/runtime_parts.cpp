@@ -30,6 +30,9 @@ namespace {
 // What submitting an op costs the program; measured with `weft bench dispatch` on a desktop's core.
 constexpr VirtualTime::Ns kSubmissionNs = 350;
 
+// Submissions that may wait for memory before their callers do: as far as eviction looks ahead.
+constexpr std::int64_t kWindow = 1024;
+
 std::uint32_t next_runtime_number() {
   static std::atomic<std::uint32_t> next{1};
   return next.fetch_add(1);
@@ -260,6 +263,12 @@ void Runtime::Parts::start() {
       std::make_unique<CollectiveActor>(*fabric, fabric->link_admissions.back().get(), at_once);
   fabric->collectives = &collectives->mailbox();
   run_on_thread({collectives.get()}, {&collectives->mailbox()}, "collectives", {});
+  fabric->link_admissions.push_back(std::make_unique<Admission>(kWindow));
+  gate = std::make_unique<GateActor>(*fabric, *fabric->link_admissions.back(), !simulation);
+  fabric->gate = &gate->gate();
+  run_on_thread({gate.get()}, {&gate->mailbox()}, "gate", {});
+  policies.push_back(make_placement(*options.placement));
+  if (!options.run_costs->empty()) start_placer();
   future_actor = spawn_future_actor(*system);
   if (simulation)
     simulation->start(*fabric);
@@ -378,6 +387,10 @@ Runtime::Parts::~Parts() {
   if (fabric->last_serial) release(std::exchange(fabric->last_serial, nullptr));
   future_actor = nullptr;
   watchdog = nullptr;
+  write_run_costs();
+  fabric->placer.store(nullptr, std::memory_order_release);
+  fabric->gate = nullptr;
+  gate.reset();
   release(fabric);
   if (!simulation) virtual_waits::count_real(-1);
 }

@@ -9,12 +9,14 @@
 #include "actors/emulated/engine.hpp"
 #include "actors/emulated/wires.hpp"
 #include "actors/fabric_builder.hpp"
+#include "actors/gate_actor.hpp"
 #include "actors/gpu_actor.hpp"
 #include "actors/link_actor.hpp"
 #include "actors/pinned_actor.hpp"
 #include "actors/runtime.hpp"
 #include "actors/simulated/realisation.hpp"
 #include "actors/socket_team.hpp"
+#include "framework/placer.hpp"
 #include "framework/trace.hpp"
 
 namespace weft {
@@ -51,6 +53,10 @@ struct Runtime::Parts {
   std::vector<std::unique_ptr<LinkActor>> links;  // null where a link has no actor
   std::vector<bool> placed_links;                 // those that have a thread
   std::unique_ptr<CollectiveActor> collectives;
+  std::unique_ptr<GateActor> gate;
+  std::mutex placing;
+  std::unique_ptr<Placer> placer;                          // null until someone asks
+  std::vector<std::shared_ptr<PlacementPolicy>> policies;  // the first is the options'
   std::vector<std::unique_ptr<PinnedActor>> threads;
   caf::actor future_actor, watchdog;
 
@@ -60,6 +66,9 @@ struct Runtime::Parts {
     Fabric* fabric = nullptr;  // null once the runtime ends
   };
   std::shared_ptr<Watched> watched = std::make_shared<Watched>();
+
+  /// As `Runtime::anywhere`; null: by the options' policy.
+  Device anywhere(std::shared_ptr<PlacementPolicy> policy);
 
   /// As `Runtime::scale_targets`.
   [[nodiscard]] std::vector<std::string> scale_targets() const;
@@ -75,6 +84,9 @@ struct Runtime::Parts {
   void start_gpus();
   void start_links();
   void start_watchdog();
+  void start_placer();
+  [[nodiscard]] std::vector<DeviceForecast> forecasts() const;
+  void write_run_costs() const;
   void end_simulation();
   void write_simulated_report() const;
   using Actors = std::pair<std::vector<Body*>, std::vector<ActorMailbox*>>;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "framework/kernel_code.hpp"
+#include "framework/placer.hpp"
 #include "framework/submit.hpp"
 #include "framework/tensor_state.hpp"
 #include "framework/tick_clock.hpp"
@@ -150,6 +151,7 @@ void SocketLane::execute(Op* op) {
   Failure* failure = allocate_outputs(*op, team_.place_);
   running_ = op;
   Tracer* const tracer = team_.fabric_.tracer;
+  const bool is_learnt = team_.fabric_.placer.load(std::memory_order_relaxed) != nullptr;
   const bool is_timed = tracer || is_worth_timing(code);
   const std::uint64_t start = is_timed ? ticks() : 0;
   if (!failure) {
@@ -166,6 +168,8 @@ void SocketLane::execute(Op* op) {
   if (op->owner != &mailbox_ && code.typical_ns.load(std::memory_order_relaxed) > kWorthSharing)
     adopt_home(*op);
   if (tracer) tracer->ran_ticks(track_, *op, start, end, failure != nullptr);
+  if (is_timed && is_learnt && !failure)
+    note_run(*op, 1e-9 * static_cast<double>(end - start) * ns_per_tick());
   settle(op, failure, *this);
 }
 

@@ -25,14 +25,12 @@ void wait_for_room(Admission& admission) {
 bool wait_for_memory(const Fabric& fabric, const MemoryPool& pool, std::size_t bytes) {
   if (bytes > pool.budget()) return false;
   constexpr std::int64_t kLook = 1'000'000;  // ns of virtual time
-  const std::size_t rounded = MemoryPool::round_up(bytes);
   Backoff backoff;
   for (;;) {
     const bool quiet = fabric.in_flight() == 0;  // before the look: what settled has freed
-    if (pool.reserved() + rounded <= pool.budget()) return true;
+    if (pool.room() >= bytes) return true;
     if (quiet) return false;
-    if (virtual_waits::any())
-      virtual_waits::wait_for([&] { return pool.reserved() + rounded <= pool.budget(); }, kLook);
+    if (virtual_waits::any()) virtual_waits::wait_for([&] { return pool.room() >= bytes; }, kLook);
     backoff.pause();
     if (backoff.rounds() > 2000) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }

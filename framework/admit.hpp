@@ -55,7 +55,8 @@ class TensorLocks {
 /// Waits at the admission limit; not on an actor's thread.
 void wait_for_room(Admission& admission);
 
-/// Waits until `bytes` fit into `pool`, which ops in flight may bring about. False if they cannot.
+/// Waits until `bytes`, as pools hand them out, fit into `pool`, which ops in flight may bring
+/// about. False if they cannot.
 bool wait_for_memory(const Fabric& fabric, const MemoryPool& pool, std::size_t bytes);
 
 /// `wanted 64 bytes in mem1, which has …`

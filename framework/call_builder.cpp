@@ -51,16 +51,23 @@ std::uint32_t choose_lane(Place& place, const KernelCode& code, const Dependency
 }  // namespace
 
 Reservation::~Reservation() {
-  for (const Part& part : parts_) fabric_.memories[part.memory]->unreserve(part.bytes);
+  for (const Part& part : parts_)
+    if (budget_ == Budget::Gate)
+      fabric_.memories[part.memory]->cancel(part.bytes);
+    else
+      fabric_.memories[part.memory]->unreserve(part.bytes);
 }
 
 bool Reservation::add(std::uint32_t memory, std::size_t bytes) {
   MemoryPool& pool = *fabric_.memories[memory];
-  if (force_ || (thread_must_not_wait() && bytes <= pool.budget())) {
+  if (budget_ == Budget::Ignored ||
+      (budget_ == Budget::Waiting && thread_must_not_wait() && bytes <= pool.budget())) {
     pool.force_reserve(bytes);
   } else if (!pool.try_reserve(bytes)) {
     short_of_ = &pool;
-    wanted_ = bytes;
+    missing_ = MemoryPool::round_up(bytes);
+    for (const Part& part : parts_)
+      if (part.memory == memory) missing_ += MemoryPool::round_up(part.bytes);
     return false;
   }
   parts_.push_back({memory, bytes});
@@ -87,6 +94,7 @@ bool CallBuilder::prepare(Reservation& reservation) {
       continue;
     }
     const Source source = choose_source(fabric_, tensor, memory);
+    if (!source.replica && tensor.writer && fabric_.gate) return false;
     if (!source.replica)
       throw UsageError("kernel " + (*call_.code)->name + ": tensor argument " +
                        std::to_string(i + 1) + " (" + tensor.shape.to_string() +

@@ -9,20 +9,21 @@ namespace weft {
 /// Bytes that a call sets aside in several memories: all or nothing, given back unless committed.
 class Reservation {
  public:
-  /// With `force`, budgets are not asked.
-  explicit Reservation(Fabric& fabric, bool force = false) : fabric_(fabric), force_(force) {}
+  explicit Reservation(Fabric& fabric, Budget budget = Budget::Waiting)
+      : fabric_(fabric), budget_(budget) {}
   ~Reservation();
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
 
-  /// False if the memory has no room now; `short_of` and `wanted` say which and how much.
+  /// False if the memory has no room now; `short_of` and `missing` say which and how much.
   bool add(std::uint32_t memory, std::size_t bytes);
   /// Room for what `send_copies` makes along the way, the last memory included if `with_end`.
   bool add_way(const TensorState& tensor, const Source& source, bool with_end);
   /// The bytes belong to replicas now.
   void commit() { parts_.clear(); }
   [[nodiscard]] MemoryPool* short_of() const { return short_of_; }
-  [[nodiscard]] std::size_t wanted() const { return wanted_; }
+  /// The bytes there must be room for: those and what was set aside in that memory before them.
+  [[nodiscard]] std::size_t missing() const { return missing_; }
 
  private:
   struct Part {
@@ -30,10 +31,10 @@ class Reservation {
     std::size_t bytes;
   };
   Fabric& fabric_;
-  const bool force_;
+  const Budget budget_;
   SmallVector<Part, 8> parts_;
   MemoryPool* short_of_ = nullptr;
-  std::size_t wanted_ = 0;
+  std::size_t missing_ = 0;
 };
 
 /// One submission under its tensors' locks: first `prepare`, then `build`.
@@ -43,7 +44,8 @@ class CallBuilder {
       : fabric_(fabric), call_(call), arguments_(arguments) {}
 
   /// Finds a source for every replica that is missing and sets memory aside. Changes no tensor but
-  /// for taking out what failed copies left. False: not enough memory now. Throws as `submit` does.
+  /// for taking out what failed copies left. False: not enough memory now, or (nothing is short)
+  /// the value of an argument was dropped for what waits at the gate. Throws as `submit` does.
   bool prepare(Reservation& reservation);
 
   /// Makes the op and sends it; the caller owns one reference. With `doomed` (taken over) the op is

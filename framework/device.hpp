@@ -63,13 +63,18 @@ auto pick(Given&& given) {
 
 }  // namespace detail
 
-/// A handle to one device of a runtime: where ops are submitted. Cheap to copy; any thread.
+/// A handle to one device of a runtime, or to whichever suits an op best (`Runtime::anywhere`):
+/// where ops are submitted. Cheap to copy; any thread.
 class Device {
  public:
   Device(Fabric& fabric, Place& place) : fabric_(&fabric), place_(&place) {}
+  /// Anywhere: `policy` chooses the device of each op; `place` is where the program's data are.
+  Device(Fabric& fabric, Place& place, PlacementPolicy& policy)
+      : fabric_(&fabric), place_(&place), policy_(&policy) {}
 
-  /// `socket0`, `gpu1`
+  /// `socket0`, `gpu1`; of anywhere, as all that follows, the first socket's.
   [[nodiscard]] const std::string& name() const { return place_->name; }
+  [[nodiscard]] bool is_anywhere() const { return policy_ != nullptr; }
   [[nodiscard]] DeviceKind kind() const { return place_->kind; }
   [[nodiscard]] Fabric& fabric() const { return *fabric_; }
   [[nodiscard]] Place& place() const { return *place_; }
@@ -185,6 +190,7 @@ class Device {
         tensors);
     Call call;
     call.place = place_;
+    call.policy = policy_;
     call.code = &code;
     call.arguments = arguments;
     call.after = after;
@@ -203,6 +209,7 @@ class Device {
 
   Fabric* fabric_;
   Place* place_;
+  PlacementPolicy* policy_ = nullptr;  // of the runtime
 };
 
 }  // namespace weft

@@ -13,8 +13,10 @@
 
 namespace weft {
 
+class Gate;
 class Mailbox;
 class MemoryPool;
+class Placer;
 class Tracer;
 struct KernelCode;
 
@@ -55,6 +57,7 @@ struct Place {
   std::unique_ptr<Admission> admission;
   std::vector<Mailbox*> lanes;  ///< sockets: one a core; GPUs: the actor's
   std::atomic<std::uint32_t> next_lane{0};
+  std::atomic<bool> is_lost{false};  ///< nothing is placed there any more
 };
 
 /// Everything that submission reads: devices, memories, ways. Built once by the runtime; the lists
@@ -72,6 +75,9 @@ struct Fabric {
   const Mailbox* collectives = nullptr;                     ///< of the actor that runs collectives
   std::uint32_t runtime_number = 0;                         ///< unique in the process, never 0
   Tracer* tracer = nullptr;                                 ///< null: tracing is off
+  /// Who places ops; null until the program asks for that: nobody wants to know run times.
+  std::atomic<Placer*> placer{nullptr};
+  Gate* gate = nullptr;  ///< where submissions wait for memory; null: in their callers
   std::atomic<std::uint64_t> next_op{1};
 
   bool serial = false;  ///< `WEFT_SERIAL=1`: every op waits for the one before

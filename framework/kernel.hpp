@@ -141,6 +141,12 @@ class Kernel {
     return *this;
   }
 
+  /// Counts versions: what was learnt of run times is forgotten when the number changes.
+  auto version(std::uint32_t number) const {
+    code_->version = number;
+    return *this;
+  }
+
   /// Its flops are those of matrix products: devices that are faster at them in the runtime's
   /// precision count them so.
   auto products() const {
@@ -173,6 +179,11 @@ class Kernel {
     using Tuple = detail::Scalars<Given...>;
     if constexpr (!std::is_trivially_destructible_v<Tuple>)
       code_->destroy_scalars = [](Op& op) { std::destroy_at(static_cast<Tuple*>(op.scalars())); };
+    if constexpr (!std::is_trivially_copyable_v<Tuple>)
+      code_->move_scalars = [](void* from, void* to) {
+        new (to) Tuple(std::move(*static_cast<Tuple*>(from)));
+        std::destroy_at(static_cast<Tuple*>(from));
+      };
     if constexpr (!std::is_trivially_copyable_v<Tuple> && std::is_copy_constructible_v<Tuple>)
       code_->copy_scalars = [](const void* from, void* to) {
         new (to) Tuple(*static_cast<const Tuple*>(from));

@@ -25,6 +25,7 @@ struct Cost {
 /// Shared by all its ops; kept alive by every runtime that ran it, so ops hold a plain pointer.
 struct KernelCode {
   std::string name;
+  std::uint32_t version = 0;             ///< run times of another are not comparable
   std::function<void(Cpu&, Op&)> cpu;    ///< empty: no variant for sockets and emulated GPUs
   std::function<void(Cuda&, Op&)> cuda;  ///< empty: no variant for CUDA devices
   std::function<Cost(Op&)> cost;         ///< empty: unknown
@@ -36,10 +37,15 @@ struct KernelCode {
   void (*destroy_scalars)(Op&) = nullptr;
   /// Makes a copy of scalar arguments for one more call; null: their bytes will do.
   void (*copy_scalars)(const void* from, void* to) = nullptr;
+  /// Moves the scalar arguments to a call made later and ends their life here; null: their bytes
+  /// will do.
+  void (*move_scalars)(void* from, void* to) = nullptr;
   /// Its flops are those of matrix products, which devices do in the runtime's precision.
   bool is_product = false;
   /// Nobody waits for its ops: they give something back. No reason to look whether an op is done.
   bool is_lazy = false;
+  /// Its ops stand for others: they fail as those do, without a name of their own.
+  bool is_stand_in = false;
   /// A copy between two memories, run by a link's engine.
   bool is_copy = false;
   /// A collective, run by its collective's actor.

@@ -30,6 +30,7 @@ void MemoryPool::note_peak(std::size_t now) {
 }
 
 bool MemoryPool::try_reserve(std::size_t bytes) {
+  if (bytes == 0) return true;  // even if others were forced to exceed the budget
   bytes = round_up(bytes);
   std::size_t now = reserved_.load(std::memory_order_relaxed);
   do {
@@ -44,8 +45,21 @@ void MemoryPool::force_reserve(std::size_t bytes) {
   note_peak(reserved_.fetch_add(bytes, std::memory_order_acq_rel) + bytes);
 }
 
-void MemoryPool::unreserve(std::size_t bytes) {
+// In this order: whoever sees nothing leaving any more sees the room, and whoever saw it leaving is
+// told.
+void MemoryPool::unreserve(std::size_t bytes, bool was_leaving) {
+  bytes = round_up(bytes);
+  reserved_.fetch_sub(bytes, std::memory_order_seq_cst);
+  if (was_leaving) leaving_.fetch_sub(bytes, std::memory_order_seq_cst);
+  if (MemoryWatch* watch = watch_.load(std::memory_order_seq_cst)) watch->given_back();
+}
+
+void MemoryPool::cancel(std::size_t bytes) {
   reserved_.fetch_sub(round_up(bytes), std::memory_order_acq_rel);
+}
+
+void MemoryPool::begin_leaving(std::size_t bytes) {
+  leaving_.fetch_add(round_up(bytes), std::memory_order_seq_cst);
 }
 
 void* MemoryPool::allocate(std::size_t bytes) {

@@ -8,9 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "framework/resident_set.hpp"
 #include "framework/spin.hpp"
 
 namespace weft {
+
+/// Is told when bytes of a memory are given back. Any thread; must be short.
+class MemoryWatch {
+ public:
+  virtual void given_back() = 0;
+
+ protected:
+  ~MemoryWatch() = default;
+};
 
 /// The bytes of one memory: a budget that submissions reserve from in program order, and a pool of
 /// blocks that the engine allocates for real when an op is launched.
@@ -34,7 +44,21 @@ class MemoryPool {
   bool try_reserve(std::size_t bytes);
   /// The same without asking the budget: for submitters that must not wait.
   void force_reserve(std::size_t bytes);
-  void unreserve(std::size_t bytes);
+  /// Gives back what was set aside; `was_leaving`: `begin_leaving` has announced it.
+  void unreserve(std::size_t bytes, bool was_leaving = false);
+  /// The same without telling anybody.
+  void cancel(std::size_t bytes);
+  /// `bytes` will be given back without anybody's help: as soon as ops under way have settled.
+  void begin_leaving(std::size_t bytes);
+  /// Bytes announced and not given back yet.
+  [[nodiscard]] std::size_t leaving() const { return leaving_.load(std::memory_order_seq_cst); }
+  /// From now on tells `watch` (null: nobody) whenever bytes are given back. Borrowed. False if it
+  /// was told before.
+  bool set_watch(MemoryWatch* watch) {
+    return watch_.exchange(watch, std::memory_order_seq_cst) != watch;
+  }
+  /// The valid replicas that it holds.
+  [[nodiscard]] ResidentSet& residents() { return residents_; }
 
   /// Real memory for a reserved replica, 64-byte aligned; null for 0 bytes or if the engine has
   /// none left. Any thread.
@@ -47,6 +71,11 @@ class MemoryPool {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::size_t budget() const { return budget_; }
   [[nodiscard]] std::size_t reserved() const { return reserved_.load(std::memory_order_acquire); }
+  /// Bytes that could be set aside now.
+  [[nodiscard]] std::size_t room() const {
+    const std::size_t used = reserved();
+    return used < budget_ ? budget_ - used : 0;
+  }
   /// Blocks handed out and not freed.
   [[nodiscard]] std::int64_t live_blocks() const { return live_.load(std::memory_order_acquire); }
   [[nodiscard]] std::size_t peak_reserved() const { return peak_.load(std::memory_order_relaxed); }
@@ -63,8 +92,11 @@ class MemoryPool {
   const std::size_t budget_;
   const Backing backing_;
   std::atomic<std::size_t> reserved_{0};
+  std::atomic<std::size_t> leaving_{0};
   std::atomic<std::size_t> peak_{0};
   std::atomic<std::int64_t> live_{0};
+  std::atomic<MemoryWatch*> watch_{nullptr};
+  ResidentSet residents_;
   SpinLock lock_;
   std::map<std::size_t, std::vector<void*>> spare_;  // by rounded size
   std::size_t spare_bytes_ = 0;

@@ -56,6 +56,12 @@ bool try_acquire(Op* op) {
   return false;
 }
 
+Failure* inherited(Failure* cause, const Op& op) {
+  if (!op.code->is_stand_in) return Failure::dependent(cause, op.code->name);
+  cause->acquire();
+  return cause;
+}
+
 namespace {
 
 struct SendToOwner final : ReadySink {
@@ -67,7 +73,7 @@ struct SendSubmitted final : ReadySink {
 };
 
 void fail_from(Op* op, Failure* cause) {
-  Failure* failure = Failure::dependent(cause, op->code->name);
+  Failure* failure = inherited(cause, *op);
   Failure* expected = nullptr;
   if (!op->failure.compare_exchange_strong(expected, failure, std::memory_order_acq_rel))
     failure->release();  // another producer failed first: one root cause is enough

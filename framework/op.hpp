@@ -179,6 +179,9 @@ inline void plant_follower(Op* producer, Stage stage, Op* follower, bool order_o
   add_to_more(producer, stage, bits);
 }
 
+/// Why `op` fails if a producer has with `cause`; counted for the caller.
+Failure* inherited(Failure* cause, const Op& op);
+
 /// `op` is built: diagnosis may look at it.
 inline void publish(Op* op) {
   std::atomic_ref(op->alive).store(Op::kAlive, std::memory_order_release);

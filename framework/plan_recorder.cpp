@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "framework/admit.hpp"
+#include "framework/gate.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/plan_graph.hpp"
@@ -41,6 +42,13 @@ PlanRecorder::PlanRecorder(Fabric& fabric)
     : fabric_(fabric), outer_(current()), graph_(std::make_unique<PlanGraph>()) {
   if (of(fabric))
     throw UsageError("record: this thread is recording already; a plan holds no plan");
+  if (fabric.gate && fabric.gate->is_shut()) {
+    if (thread_must_not_wait())
+      throw UsageError(
+          "record: ops wait for memory, and an actor's thread must not wait for them; "
+          "record on another thread");
+    fabric.gate->wait_until_open();
+  }
   current() = this;
 }
 

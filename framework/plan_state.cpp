@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "framework/admit.hpp"
+#include "framework/gate.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/mailbox.hpp"
 #include "framework/memory_pool.hpp"
@@ -152,6 +153,7 @@ Future PlanState::replay() {
   std::lock_guard guard(mutex_);
   if (fabric_.closed.load(std::memory_order_acquire))
     throw UsageError("replay: the plan's runtime has ended");
+  wait_for_gate();
   for (Admission* admission : admissions_) wait_for_room(*admission);
   for (;;) {
     std::optional<Reservation> reservation(std::in_place, fabric_);
@@ -167,17 +169,31 @@ Future PlanState::replay() {
       }
     }
     MemoryPool& pool = *reservation->short_of();
-    const std::size_t wanted = reservation->wanted();
+    const std::size_t wanted = reservation->missing();
     reservation.reset();
+    if (fabric_.gate && fabric_.gate->get_room(pool, wanted)) continue;
     if (wait_for_memory(fabric_, pool, wanted)) continue;
     Failure* failure =
         Failure::make(FailureKind::OutOfMemory, "replay", pool.name(), out_of_memory(pool, wanted));
-    Reservation forced(fabric_, true);  // for replicas that nothing will ever be written to
+    Reservation forced(fabric_,
+                       Budget::Ignored);  // for replicas that nothing will ever be written to
     TensorLocks locks(fabric_, locked_);
     prepare(forced);
     forced.commit();
     return Future(build(failure));
   }
+}
+
+// What waits for memory was submitted before.
+void PlanState::wait_for_gate() {
+  Gate* const gate = fabric_.gate;
+  if (!gate || !gate->is_shut()) return;
+  if (!thread_must_not_wait()) return gate->wait_until_open();
+  for (const PlanGraph::Tensor& tensor : graph_->tensors)
+    if (gate->is_queued(tensor.now))
+      throw UsageError(
+          "replay: ops that use its tensors wait for memory, and an actor's thread "
+          "must not wait for them; replay from another thread");
 }
 
 // Where every replica comes from that the ops use, memory set aside. Changes nothing.
@@ -329,7 +345,7 @@ void PlanState::make_others_stale(std::uint32_t n) {
     if (entry.tensor == kNone) continue;
     TensorState& state = *graph_->tensors[entry.tensor].now;
     for (Replica* replica : state.replicas) make_stale(replica, ops_[n]);
-    state.replicas.clear();
+    take_out_replicas(state);
   }
 }
 
@@ -346,7 +362,7 @@ void PlanState::leave_tensor(PlanGraph::Tensor& tensor) {
     for (const std::uint32_t s : tensor.slots) {
       const PlanGraph::Slot& slot = graph_->slots[s];
       if (!slot.is_valid) continue;
-      state.replicas.push_back(slot.kept);
+      add_replica(state, slot.kept);
       if (slot.ready == kNone) continue;
       acquire(ops_[slot.ready]);
       slot.kept->ready = ops_[slot.ready];

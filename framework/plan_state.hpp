@@ -36,6 +36,7 @@ class PlanState {
 
  private:
   void order_locks();
+  void wait_for_gate();
   bool prepare(Reservation& reservation);
   bool prepare_slot(std::size_t s, Reservation& reservation);
   Op* build(Failure* doomed);

@@ -1,6 +1,8 @@
 #include "framework/reduction.hpp"
 
 #include <cstring>
+#include <optional>
+#include <vector>
 
 #include "framework/call_builder.hpp"
 #include "framework/kernel_code.hpp"
@@ -53,16 +55,28 @@ void combine(Fabric& fabric, TensorState& tensor) {
   arguments.push_back({&tensor, tensor.replicas.empty() ? Access::Out : Access::InOut, nullptr});
   for (const Partial& partial : *tensor.partials)
     arguments.push_back({partial.tensor, Access::In, nullptr});
+  // Eviction may look at them, though no submission names them.
+  struct Locked {
+    const std::vector<Partial>& partials;
+    explicit Locked(const std::vector<Partial>& all) : partials(all) {
+      for (const Partial& partial : partials) partial.tensor->lock.lock();
+    }
+    ~Locked() {
+      for (const Partial& partial : partials) partial.tensor->lock.unlock();
+    }
+  };
+  std::optional<Locked> locked(std::in_place, *tensor.partials);
   const TensorState& first = *tensor.partials->front().tensor;
   Call call;
   call.place = &place_at(fabric, first.replicas.empty() ? 0 : first.replicas[0]->memory);
   call.code = &sum_code();
   call.arguments = {arguments.begin(), arguments.size()};
-  Reservation reservation(fabric, true);
+  Reservation reservation(fabric, Budget::Ignored);
   CallBuilder builder(fabric, call, call.arguments);
   builder.prepare(reservation);
   reservation.commit();
   release(builder.build(nullptr));
+  locked.reset();
   forget_partials(tensor);
 }
 
@@ -98,6 +112,7 @@ PartialSet::PartialSet(Fabric& fabric, const Call& call) {
     if (has_partials(tensor) && tensor.partials->size() >= kMaxPartials) combine(fabric, tensor);
     TensorState* partial =
         make_tensor_state(fabric, tensor.shape, tensor.element_bytes, tensor.element_type);
+    partial->is_partial = true;
     opened_.push_back({&tensor, partial});
     arguments_.push_back({partial, Access::Reduce, argument.sum});
   }

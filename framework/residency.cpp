@@ -22,17 +22,6 @@ std::size_t chunk_bytes(std::size_t bytes, std::size_t segments) {
   return std::clamp(bytes / 8, kMinChunk, kMaxChunk);
 }
 
-double seconds(const Path& path, std::size_t bytes) {
-  double sum = 0;
-  for (const Segment& segment : path.segments) {
-    const double rate = segment.load->bytes_per_second.load(std::memory_order_relaxed);
-    const auto queued = segment.load->queued_bytes.load(std::memory_order_relaxed);
-    sum += 1e-9 * static_cast<double>(segment.latency.count());
-    if (rate > 0) sum += (static_cast<double>(bytes) + static_cast<double>(queued)) / rate;
-  }
-  return sum;
-}
-
 void prune_settled(SmallVector<Op*, 4>& readers) {
   std::uint32_t kept = 0;
   for (Op* reader : readers) {
@@ -78,6 +67,17 @@ void DependencySet::add(Op* producer, bool order_only, bool until_done) {
   list_.push_back({producer, order_only, until_done});
 }
 
+double copy_seconds(const Path& path, std::size_t bytes) {
+  double sum = 0;
+  for (const Segment& segment : path.segments) {
+    const double rate = segment.load->bytes_per_second.load(std::memory_order_relaxed);
+    const auto queued = segment.load->queued_bytes.load(std::memory_order_relaxed);
+    sum += 1e-9 * static_cast<double>(segment.latency.count());
+    if (rate > 0) sum += (static_cast<double>(bytes) + static_cast<double>(queued)) / rate;
+  }
+  return sum;
+}
+
 Replica* find_replica(const TensorState& tensor, std::uint32_t memory) {
   for (Replica* replica : tensor.replicas)
     if (replica->memory == memory) return replica;
@@ -92,7 +92,7 @@ Source choose_source(const Fabric& fabric, const TensorState& tensor, std::uint3
     if (!best.replica) best.replica = replica;
     if (path.segments.empty()) continue;
     // One whose copy is under way counts as if it were there.
-    const double needed = seconds(path, tensor.bytes());
+    const double needed = copy_seconds(path, tensor.bytes());
     if (needed < best_seconds) {
       best_seconds = needed;
       best = {replica, &path};
@@ -128,13 +128,18 @@ void become_writer(TensorState& tensor, Op* op, Replica* kept) {
   tensor.readers.clear();
   if (tensor.writer) release(tensor.writer);
   tensor.writer = op;
-  for (Replica* replica : tensor.replicas) {
+  // What stays in its place stays in its memory's set too.
+  const bool was_valid = kept && find_replica(tensor, kept->memory) == kept;
+  for (Replica* replica : tensor.replicas)
     if (replica != kept) make_stale(replica, op);
+  if (was_valid && tensor.replicas.size() == 1) {
+    if (kept->ready) release(std::exchange(kept->ready, nullptr));
+    return;
   }
-  tensor.replicas.clear();
+  take_out_replicas(tensor);
   if (!kept) return;
-  tensor.replicas.push_back(kept);
   if (kept->ready) release(std::exchange(kept->ready, nullptr));
+  add_replica(tensor, kept);  // last: a partial sum's lock is not held
 }
 
 std::size_t count_waits(const DependencySet& set, Domain domain) {
@@ -171,7 +176,7 @@ bool follow_running(Op* op, Op* producer, Stage stage, bool order_only) {
   if (add_follower(producer, stage, op, order_only)) return true;
   if (order_only || !producer->is_settled()) return false;
   if (Failure* cause = producer->failure.load(std::memory_order_acquire)) {
-    Failure* failure = Failure::dependent(cause, op->code->name);
+    Failure* failure = inherited(cause, *op);
     Failure* expected = nullptr;
     if (!op->failure.compare_exchange_strong(expected, failure)) failure->release();
   }
@@ -305,7 +310,7 @@ Replica* send_copies(Fabric& fabric, TensorState& tensor, const Source& source, 
     } else {
       acquire(last);
       to->ready = last;
-      tensor.replicas.push_back(to);
+      add_replica(tensor, to);
     }
     from = to;
   }

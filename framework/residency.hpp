@@ -41,6 +41,10 @@ inline Op* producer_of(const Replica& replica) {
   return replica.ready ? replica.ready : replica.tensor->writer;
 }
 
+/// How long a copy of so many bytes will take on `path`, by what the links publish about rate and
+/// queue.
+double copy_seconds(const Path& path, std::size_t bytes);
+
 /// The valid replica that can be in `memory` soonest, by what the links publish about rate and
 /// queue. Null replica if the tensor has no value; null path if there is no way.
 Source choose_source(const Fabric& fabric, const TensorState& tensor, std::uint32_t memory);

@@ -8,18 +8,31 @@
 
 #include "framework/admit.hpp"
 #include "framework/call_builder.hpp"
+#include "framework/gate.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/mailbox.hpp"
 #include "framework/memory_pool.hpp"
+#include "framework/placer.hpp"
+#include "framework/plan_recorder.hpp"
 #include "framework/reduction.hpp"
 
 namespace weft {
 namespace {
 
-void check(const Fabric& fabric, const Call& call) {
+// Of an argument that has none of its value, not even in failed replicas.
+Failure* inherited_failure(const Call& call) {
+  for (const Argument& argument : call.arguments)
+    if (argument.access != Access::Out)
+      if (Failure* cause = failure_instead_of_value(*argument.tensor)) return cause;
+  return nullptr;
+}
+
+}  // namespace
+
+void check_call(const Fabric& fabric, const Call& call, bool on_place) {
   const KernelCode& code = **call.code;
   const Place& place = *call.place;
-  if (!call.owner) {
+  if (on_place && !call.owner) {
     const bool runs = place.domain == Domain::Cuda ? bool(code.cuda) : bool(code.cpu);
     if (!runs)
       throw UsageError("kernel " + code.name + " has no " +
@@ -44,15 +57,20 @@ void check(const Fabric& fabric, const Call& call) {
   }
 }
 
-// Of an argument that has none of its value, not even in failed replicas.
-Failure* inherited_failure(const Call& call) {
-  for (const Argument& argument : call.arguments)
-    if (argument.access != Access::Out)
-      if (Failure* cause = failure_instead_of_value(*argument.tensor)) return cause;
-  return nullptr;
+CallBytes bytes_in(const Fabric& fabric, const MemoryPool& pool, const Call& call,
+                   std::uint32_t at) {
+  CallBytes sum;
+  for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+    const std::uint32_t memory = call.memories.empty() ? at : call.memories[i];
+    bool is_counted = fabric.memories[memory].get() != &pool;
+    for (std::size_t j = 0; j < i && !is_counted; ++j)
+      is_counted = call.arguments[j].tensor == call.arguments[i].tensor;
+    if (is_counted) continue;
+    sum.asked += call.arguments[i].tensor->bytes();
+    sum.taken += MemoryPool::round_up(call.arguments[i].tensor->bytes());
+  }
+  return sum;
 }
-
-}  // namespace
 
 bool& thread_must_not_wait() {
   thread_local bool value = false;
@@ -89,37 +107,62 @@ void adopt(Fabric& fabric, const std::shared_ptr<const KernelCode>& code) {
   code->adopted_by.store(fabric.runtime_number, std::memory_order_release);
 }
 
+Op* fail_call(Fabric& fabric, const Call& call, Failure* failure) {
+  TensorLocks locks(fabric, call.arguments);
+  return CallBuilder(fabric, call, call.arguments).build(failure);
+}
+
+Op* try_submit(Fabric& fabric, const Call& call, Budget budget, Shortage& shortage) {
+  Reservation reservation(fabric, budget);
+  TensorLocks locks(fabric, call.arguments);
+  if (Failure* cause = inherited_failure(call))
+    return CallBuilder(fabric, call, call.arguments)
+        .build(Failure::dependent(cause, (*call.code)->name));
+  PartialSet partials(fabric, call);  // opens `reduce` arguments, sums up what others read
+  CallBuilder builder(fabric, call, partials.arguments());
+  if (!builder.prepare(reservation)) {
+    shortage = {reservation.short_of(), reservation.missing()};
+    return nullptr;
+  }
+  reservation.commit();
+  Op* op = builder.build(nullptr);
+  partials.commit();
+  return op;
+}
+
 Op* submit(Fabric& fabric, const Call& call) {
   if (fabric.closed.load(std::memory_order_acquire))
     throw UsageError("kernel " + (*call.code)->name + ": its runtime has ended");
-  check(fabric, call);
+  if (call.policy) {
+    Placer* const placer = fabric.placer.load(std::memory_order_acquire);
+    return placer->submit(call, *call.policy);
+  }
+  check_call(fabric, call, true);
   adopt(fabric, *call.code);
-  Admission& admission = call.owner ? *call.owner->admission() : *call.place->admission;
-  wait_for_room(admission);
+  // What is recorded must be submitted here and now.
+  Gate* const gate = PlanRecorder::of(fabric) ? nullptr : fabric.gate;
+  if (gate && gate->is_shut()) return gate->queue(call);
+  wait_for_room(call.owner ? *call.owner->admission() : *call.place->admission);
   for (;;) {
-    std::optional<Reservation> reservation(std::in_place, fabric);
-    {
-      TensorLocks locks(fabric, call.arguments);
-      if (Failure* cause = inherited_failure(call))
-        return CallBuilder(fabric, call, call.arguments)
-            .build(Failure::dependent(cause, (*call.code)->name));
-      PartialSet partials(fabric, call);  // opens `reduce` arguments, sums up what others read
-      CallBuilder builder(fabric, call, partials.arguments());
-      if (builder.prepare(*reservation)) {
-        reservation->commit();
-        Op* op = builder.build(nullptr);
-        partials.commit();
-        return op;
-      }
+    Shortage shortage;
+    if (Op* op = try_submit(fabric, call, gate ? Budget::Strict : Budget::Waiting, shortage))
+      return op;
+    if (!shortage.pool) {  // evicted as dead: what overwrites it waits at the gate
+      if (gate) return gate->queue(call);
+      throw UsageError("kernel " + (*call.code)->name + ": a tensor argument has no value yet");
     }
-    MemoryPool& pool = *reservation->short_of();
-    const std::size_t wanted = reservation->wanted();
-    reservation.reset();
-    if (wait_for_memory(fabric, pool, wanted)) continue;
-    Failure* failure = Failure::make(FailureKind::OutOfMemory, (*call.code)->name, call.place->name,
-                                     out_of_memory(pool, wanted));
-    TensorLocks locks(fabric, call.arguments);
-    return CallBuilder(fabric, call, call.arguments).build(failure);
+    MemoryPool& pool = *shortage.pool;
+    const CallBytes all = bytes_in(fabric, pool, call, call.place->memory);
+    if (all.taken <= pool.budget()) {
+      if (gate && gate->may_help(pool)) return gate->queue(call);
+      if (gate && thread_must_not_wait())
+        if (Op* op = try_submit(fabric, call, Budget::Waiting, shortage)) return op;
+      if (fabric.gate && fabric.gate->get_room(pool, shortage.missing)) continue;
+      if (wait_for_memory(fabric, pool, shortage.missing)) continue;
+    }
+    return fail_call(fabric, call,
+                     Failure::make(FailureKind::OutOfMemory, (*call.code)->name, call.place->name,
+                                   out_of_memory(pool, all.asked ? all.asked : shortage.missing)));
   }
 }
 

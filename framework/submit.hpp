@@ -11,6 +11,16 @@
 
 namespace weft {
 
+class PlacementPolicy;
+
+/// Whether what is set aside must fit into a memory's budget.
+enum class Budget : std::uint8_t {
+  Strict,   ///< it must
+  Gate,     ///< it must, and nobody is told of what is given back: the gate tries
+  Waiting,  ///< it must where the thread may wait for room; actors' own threads may not
+  Ignored,  ///< it need not
+};
+
 /// One tensor argument of a submission, in the order of the kernel's tensor arguments.
 struct Argument {
   TensorState* tensor = nullptr;
@@ -22,6 +32,7 @@ struct Argument {
 /// A call of a kernel, before anything is decided.
 struct Call {
   Place* place = nullptr;
+  PlacementPolicy* policy = nullptr;  ///< not null: chooses the place
   const std::shared_ptr<const KernelCode>* code = nullptr;
   std::span<const Argument> arguments;
   /// Memory of each argument; empty: the place's memory for all.
@@ -45,6 +56,36 @@ struct Call {
 /// leads to a replica; nothing is submitted then. An op whose arguments can never fit returns a
 /// failed future.
 Op* submit(Fabric& fabric, const Call& call);
+
+/// Throws `UsageError` for a call that breaks the rules; `on_place`: also if its place cannot run
+/// it.
+void check_call(const Fabric& fabric, const Call& call, bool on_place);
+
+/// The bytes of the call's arguments in one memory if those that have no memory of their own are in
+/// memory `at`, what is there already included.
+struct CallBytes {
+  std::size_t asked = 0;  ///< of the tensors
+  std::size_t taken = 0;  ///< as pools hand them out
+};
+CallBytes bytes_in(const Fabric& fabric, const MemoryPool& pool, const Call& call,
+                   std::uint32_t at);
+
+/// Where and by how much memory is short.
+struct Shortage {
+  MemoryPool* pool = nullptr;
+  std::size_t missing = 0;  ///< bytes that must be set aside there
+};
+
+/// One try of `submit`: null if memory is short, and `shortage` says where. Waits for nothing.
+Op* try_submit(Fabric& fabric, const Call& call, Budget budget, Shortage& shortage);
+/// The call's op, which fails at once with `failure` (taken over).
+Op* fail_call(Fabric& fabric, const Call& call, Failure* failure);
+
+/// The same for `submit_transfer`.
+Op* try_transfer(Fabric& fabric, TensorState* source, TensorState* target, std::uint32_t memory,
+                 Place& place, Budget budget, Shortage& shortage);
+Op* fail_transfer(Fabric& fabric, TensorState* source, TensorState* target, Place& place,
+                  Failure* failure);
 
 /// Copies the value of `source` into `target` (same bytes) in memory `memory`, over the links if
 /// need be. Returns the copy; the caller owns one reference. As `submit` otherwise.

@@ -59,10 +59,22 @@ void add_unsettled(Users& users, Op* op) {
   if (op && !op->is_settled()) users.push_back(op);
 }
 
+// No longer among the tensor's: eviction must not look at it any more.
+void take_out(Replica* replica) {
+  if (replica->is_resident) replica->pool->residents().remove(*replica);
+}
+
+// It will be freed without anybody's help.
+void begin_leaving(Replica* replica) {
+  replica->is_leaving = true;
+  replica->pool->begin_leaving(replica->bytes);
+}
+
 // Frees a replica that is no longer among the tensor's. Chunks that did arrive may be under way
 // from here: whatever uses a replica is a reader, or came before the last write.
 void free_behind_users(TensorState& tensor, Replica* replica) {
   replica->next_stale = nullptr;
+  begin_leaving(replica);
   Users users;
   add_unsettled(users, tensor.writer);
   for (Op* reader : tensor.readers) add_unsettled(users, reader);
@@ -76,11 +88,32 @@ void free_behind_users(TensorState& tensor, Replica* replica) {
 
 }  // namespace
 
+void add_replica(TensorState& tensor, Replica* replica) {
+  tensor.replicas.push_back(replica);
+  if (replica->pool != tensor.fabric->program_memory.get())
+    replica->pool->residents().add(*replica);
+}
+
+void take_out_replicas(TensorState& tensor) {
+  for (Replica* replica : tensor.replicas) take_out(replica);
+  tensor.replicas.clear();
+}
+
+void drop_replica(TensorState& tensor, Replica* replica) {
+  auto& all = tensor.replicas;
+  *std::find(all.begin(), all.end(), replica) = all[all.size() - 1];
+  all.pop_back();
+  take_out(replica);
+  if (replica->ready) release(std::exchange(replica->ready, nullptr));
+  if (replica->plans == 0) free_behind_users(tensor, replica);
+}
+
 void free_replicas(Replica* first) {
   while (first) {
     Replica* next = first->next_stale;
+    take_out(first);
     first->pool->free(first->data, first->bytes);
-    first->pool->unreserve(first->bytes);
+    first->pool->unreserve(first->bytes, first->is_leaving);
     if (first->ready) release(first->ready);
     delete first;
     first = next;
@@ -118,6 +151,10 @@ void drop_handle(TensorState* tensor) {
     destroy(tensor);
     return;
   }
+  for (Replica* replica : tensor->replicas) {
+    take_out(replica);
+    begin_leaving(replica);
+  }
   static const KernelCode& code = make_lazy_code("drop", destroy_after_use);
   run_behind({users.begin(), users.size()}, code, tensor);
 }
@@ -127,10 +164,9 @@ void discard_failed_copies(TensorState& tensor) {
   for (std::uint32_t i = tensor.replicas.size(); i-- > 0;) {
     Replica* replica = tensor.replicas[i];
     if (!replica->ready || !replica->ready->is_settled() || !replica->ready->has_failed()) continue;
-    tensor.replicas[i] = tensor.replicas[tensor.replicas.size() - 1];
-    tensor.replicas.pop_back();
-    release(std::exchange(replica->ready, nullptr));
-    if (replica->plans == 0) free_behind_users(tensor, replica);
+    // The last one stays: the value was lost on its way, and whoever wants it fails with that.
+    if (tensor.replicas.size() == 1) return;
+    drop_replica(tensor, replica);
   }
 }
 
@@ -138,6 +174,7 @@ void make_stale(Replica* replica, Op* op) {
   // Whatever made it valid is a reader, behind which `op` comes.
   if (replica->ready) release(std::exchange(replica->ready, nullptr));
   if (replica->plans > 0) return;
+  begin_leaving(replica);
   replica->next_stale = op->stale;
   op->stale = replica;
 }

@@ -27,8 +27,12 @@ struct Replica {
   std::size_t bytes = 0;
   std::uint32_t memory = 0;  // index of its memory in the fabric
   // Plans that keep it, valid or not: it is freed by none but the last of them, unless it is among
-  // the tensor's. Under the tensor's lock.
-  std::uint32_t plans = 0;
+  // the tensor's. Changed under the tensor's lock; eviction looks at it before it has that.
+  std::atomic<std::uint32_t> plans{0};
+  bool is_resident = false;  // in its memory's set of valid replicas
+  bool is_leaving = false;   // valid no more: its bytes go when ops under way have settled
+  Replica* older = nullptr;  // neighbours in that set
+  Replica* newer = nullptr;
 };
 
 /// A contribution to a tensor that was accessed with `reduce`: summed up, in submission order,
@@ -53,12 +57,26 @@ struct TensorState {
   std::uint32_t element_bytes = 0;
   std::uint32_t element_type = 0;  // index of the type, for checks
   void (*sum_partial)(void* into, const void* from, std::size_t count) = nullptr;
+  std::uint64_t last_use = 0;  // number of the last submission that waited for memory and uses it
+  double expected_at = 0;      // when its last placed writer ends, by the placer's clock
+  bool is_partial = false;     // a contribution to another tensor, soon summed up
+  bool is_pinned = false;      // the program looks at its bytes where they are
 
   static constexpr std::uint32_t kNoLane = 0xffffffffu;
   [[nodiscard]] std::size_t bytes() const {
     return static_cast<std::size_t>(shape.size()) * element_bytes;
   }
 };
+
+/// `replica` is valid from now on: one of the tensor's. The tensor's lock is held, as in all that
+/// follows, or nobody else knows it.
+void add_replica(TensorState& tensor, Replica* replica);
+
+/// Takes all replicas out of the tensor's; what becomes of them is up to the caller.
+void take_out_replicas(TensorState& tensor);
+
+/// Takes one of the tensor's replicas out and frees it behind all that use it.
+void drop_replica(TensorState& tensor, Replica* replica);
 
 /// Frees a list linked by `next_stale`: bytes, reservation and the replicas themselves.
 void free_replicas(Replica* first);

@@ -5,6 +5,7 @@
 
 #include "framework/admit.hpp"
 #include "framework/call_builder.hpp"
+#include "framework/gate.hpp"
 #include "framework/kernel.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/own_kernels.hpp"
@@ -43,61 +44,87 @@ KernelCode& local_copy_kernel() {
   return *make_local_copy();
 }
 
+namespace {
+
+Call transfer_call(Place& place, std::span<const Argument> arguments) {
+  Call call;
+  call.place = &place;
+  call.code = &local_copy_code();
+  call.arguments = arguments;
+  return call;
+}
+
+}  // namespace
+
+Op* fail_transfer(Fabric& fabric, TensorState* source, TensorState* target, Place& place,
+                  Failure* failure) {
+  const Argument arguments[] = {{source, Access::In, nullptr}, {target, Access::Out, nullptr}};
+  return fail_call(fabric, transfer_call(place, arguments), failure);
+}
+
+Op* try_transfer(Fabric& fabric, TensorState* source, TensorState* target, std::uint32_t memory,
+                 Place& place, Budget budget, Shortage& shortage) {
+  const Argument arguments[] = {{source, Access::In, nullptr}, {target, Access::Out, nullptr}};
+  const Call call = transfer_call(place, arguments);
+  TensorLocks locks(fabric, call.arguments);
+  if (Failure* cause = failure_instead_of_value(*source))
+    return CallBuilder(fabric, call, call.arguments).build(Failure::dependent(cause, "copy"));
+  PartialSet partials(fabric, call);
+  Reservation reservation(fabric, budget);
+  if (source->replicas.empty() && source->writer && fabric.gate) {
+    shortage = {};  // evicted as dead: what overwrites it waits at the gate
+    return nullptr;
+  }
+  if (source->replicas.empty())
+    throw UsageError("to_host: the tensor (" + source->shape.to_string() +
+                     ") has no value yet: write it first");
+  discard_failed_copies(*source);
+  if (find_replica(*source, memory)) {
+    CallBuilder builder(fabric, call, call.arguments);
+    if (builder.prepare(reservation)) {
+      reservation.commit();
+      return builder.build(nullptr);
+    }
+  } else {
+    const Source from = choose_source(fabric, *source, memory);
+    if (!from.path)
+      throw DeviceError("no way leads from " + fabric.memories[from.replica->memory]->name() +
+                        " to " + fabric.memories[memory]->name());
+    Replica* into = find_replica(*target, memory);  // the program's own memory is there already
+    if (reservation.add_way(*source, from, !into)) {
+      reservation.commit();
+      if (!into) into = make_replica(fabric, *target, memory);
+      Op* last = nullptr;
+      send_copies(fabric, *source, from, into, &last);
+      acquire(last);
+      become_writer(*target, last, into);
+      return last;
+    }
+  }
+  shortage = {reservation.short_of(), reservation.missing()};
+  return nullptr;
+}
+
 Op* submit_transfer(Fabric& fabric, TensorState* source, TensorState* target, std::uint32_t memory,
                     Place& place) {
   if (fabric.closed.load(std::memory_order_acquire))
     throw UsageError("copy to " + fabric.memories[memory]->name() + ": its runtime has ended");
   if (PlanRecorder* recorder = PlanRecorder::of(fabric))
     recorder->refuse("a copy to or from the program's memory (to_host, copy_to, copy_from)");
-  const Argument arguments[] = {{source, Access::In, nullptr}, {target, Access::Out, nullptr}};
-  Call call;
-  call.place = &place;
-  call.code = &local_copy_code();
-  call.arguments = arguments;
+  Gate* const gate = fabric.gate;
+  if (gate && gate->is_shut()) return gate->queue_transfer(source, target, memory, place);
   wait_for_room(*place.admission);
   for (;;) {
-    MemoryPool* short_of = nullptr;
-    std::size_t wanted = 0;
-    {
-      TensorLocks locks(fabric, call.arguments);
-      if (Failure* cause = failure_instead_of_value(*source))
-        return CallBuilder(fabric, call, call.arguments).build(Failure::dependent(cause, "copy"));
-      PartialSet partials(fabric, call);
-      Reservation reservation(fabric);
-      if (source->replicas.empty())
-        throw UsageError("to_host: the tensor (" + source->shape.to_string() +
-                         ") has no value yet: write it first");
-      discard_failed_copies(*source);
-      if (find_replica(*source, memory)) {
-        CallBuilder builder(fabric, call, call.arguments);
-        if (builder.prepare(reservation)) {
-          reservation.commit();
-          return builder.build(nullptr);
-        }
-      } else {
-        const Source from = choose_source(fabric, *source, memory);
-        if (!from.path)
-          throw DeviceError("no way leads from " + fabric.memories[from.replica->memory]->name() +
-                            " to " + fabric.memories[memory]->name());
-        Replica* into = find_replica(*target, memory);  // the program's own memory is there already
-        if (reservation.add_way(*source, from, !into)) {
-          reservation.commit();
-          if (!into) into = make_replica(fabric, *target, memory);
-          Op* last = nullptr;
-          send_copies(fabric, *source, from, into, &last);
-          acquire(last);
-          become_writer(*target, last, into);
-          return last;
-        }
-      }
-      short_of = reservation.short_of();
-      wanted = reservation.wanted();
-    }
-    if (wait_for_memory(fabric, *short_of, wanted)) continue;
-    Failure* failure = Failure::make(FailureKind::OutOfMemory, "copy", place.name,
-                                     out_of_memory(*short_of, wanted));
-    TensorLocks locks(fabric, call.arguments);
-    return CallBuilder(fabric, call, call.arguments).build(failure);
+    Shortage shortage;
+    if (Op* op = try_transfer(fabric, source, target, memory, place, Budget::Waiting, shortage))
+      return op;
+    if (!shortage.pool) return gate->queue_transfer(source, target, memory, place);
+    MemoryPool& pool = *shortage.pool;
+    if (gate && gate->get_room(pool, shortage.missing)) continue;
+    if (wait_for_memory(fabric, pool, shortage.missing)) continue;
+    return fail_transfer(fabric, source, target, place,
+                         Failure::make(FailureKind::OutOfMemory, "copy", place.name,
+                                       out_of_memory(pool, shortage.missing)));
   }
 }
 
@@ -122,7 +149,7 @@ void lend(TensorState& tensor, void* data) {
   replica->pool = fabric.program_memory.get();
   replica->pool->force_reserve(replica->bytes);
   replica->data = data;
-  tensor.replicas.push_back(replica);
+  add_replica(tensor, replica);
 }
 
 void check_bytes(const char* what, const TensorState& tensor, std::size_t bytes) {
@@ -138,6 +165,7 @@ TensorHandle copy_to_host(TensorState* source, Future& copied) {
   Fabric& fabric = *source->fabric;
   Place& host = program_place(fabric);
   TensorHandle target = same_as(*source);
+  target.state()->is_pinned = true;
   copied = Future(submit_transfer(fabric, source, target.state(), host.memory, host));
   return target;
 }
@@ -163,6 +191,8 @@ TensorHandle copy_from_program(Fabric& fabric, Place& place, std::span<const std
 }
 
 Future last_write(TensorState* tensor) {
+  if (Gate* gate = tensor->fabric->gate)
+    if (Op* op = gate->queued_writer(tensor)) return Future(op);
   std::lock_guard lock(tensor->lock);
   if (!tensor->writer) return {};
   acquire(tensor->writer);

@@ -7,6 +7,7 @@
 #include "framework/future.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/memory_pool.hpp"
+#include "framework/placer.hpp"
 #include "framework/spin.hpp"
 #include "framework/submit.hpp"
 #include "framework/tagged.hpp"
@@ -84,6 +85,8 @@ void EmulatedLane::run(Op& op) {
   if (setup_.tracer)
     setup_.tracer->ran(setup_.track, op, setup_.tracer->at(now), setup_.tracer->at(finished),
                        failure != nullptr);
+  if (!failure && !refused && !range)
+    note_run(op, std::chrono::duration<double>(std::max(finished - now, end - start)).count());
   if (load && load == setup_.load && bytes > 0 && !failure && !refused) {
     const double seconds = std::chrono::duration<double>(finished - now).count();
     auto& rate = setup_.load->bytes_per_second;

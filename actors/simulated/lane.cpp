@@ -4,6 +4,7 @@
 
 #include "framework/future.hpp"
 #include "framework/kernel_code.hpp"
+#include "framework/placer.hpp"
 #include "framework/submit.hpp"
 #include "framework/tagged.hpp"
 #include "framework/trace.hpp"
@@ -130,6 +131,7 @@ void SimulatedLane::end() {
   Failure* failure = std::exchange(failure_, nullptr);
   if (setup_.tracer)
     setup_.tracer->ran(setup_.track, op, start_, time().now(), failure || is_refused_);
+  if (!failure && !is_refused_) note_run(op, 1e-9 * static_cast<double>(time().now() - start_));
   const auto bytes = static_cast<std::int64_t>(copied_bytes(op));
   ends(op, !failure && !is_refused_, start_);
   is_running_ = false;

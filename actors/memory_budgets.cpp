@@ -1,0 +1,55 @@
+#include "actors/memory_budgets.hpp"
+
+#include <sstream>
+
+#include "framework/failure.hpp"
+#include "topology/machine_match.hpp"
+#include "topology/quantity.hpp"
+
+namespace weft {
+namespace {
+
+[[noreturn]] void refuse_budget(const std::string& part, const std::string& why) {
+  throw DeviceError("memory \"" + part + "\": " + why +
+                    "; wanted NAME=SIZE such as gpu0=2GB, gpu*=512MB or mem0=8GB");
+}
+
+void set_budget(const Machine& machine, Node node, std::size_t bytes,
+                std::vector<std::optional<std::size_t>>& budgets) {
+  if (node.kind == NodeKind::Memory) budgets[node.index] = bytes;
+  if (node.kind == NodeKind::Gpu) budgets[machine.gpus[node.index].memory.value] = bytes;
+  if (node.kind == NodeKind::Socket)
+    for (const MemoryId memory : machine.sockets[node.index].memories)
+      budgets[memory.value] = bytes;
+}
+
+}  // namespace
+
+std::vector<std::optional<std::size_t>> memory_budgets(const std::string& text,
+                                                       const Machine& machine) {
+  std::vector<std::optional<std::size_t>> budgets(machine.memories.size());
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    if (trimmed(part).empty()) continue;
+    const auto equals = part.find('=');
+    if (equals == std::string::npos) refuse_budget(part, "has no size");
+    const auto bytes = parse_bytes(trimmed(std::string_view(part).substr(equals + 1)));
+    if (!bytes) refuse_budget(part, "is no size");
+    Things things;
+    try {
+      things = find_things(machine, std::string(trimmed(std::string_view(part).substr(0, equals))));
+    } catch (const TopologyError& error) {
+      refuse_budget(part, error.what());
+    }
+    bool has_memory = false;
+    for (const Node node : things.nodes) {
+      has_memory = has_memory || node.kind == NodeKind::Memory || node.kind == NodeKind::Gpu ||
+                   node.kind == NodeKind::Socket;
+      set_budget(machine, node, static_cast<std::size_t>(*bytes), budgets);
+    }
+    if (!has_memory) refuse_budget(part, "names nothing that has a memory");
+  }
+  return budgets;
+}
+
+}  // namespace weft

@@ -1,0 +1,535 @@
+#include "framework/gate.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <unordered_set>
+#include <utility>
+
+#include "framework/admit.hpp"
+#include "framework/call_builder.hpp"
+#include "framework/kernel_code.hpp"
+#include "framework/placer.hpp"
+#include "framework/residency.hpp"
+#include "framework/spin.hpp"
+#include "framework/tensor.hpp"
+#include "framework/trial_op.hpp"
+#include "framework/victims.hpp"
+#include "framework/virtual_waits.hpp"
+
+namespace weft {
+namespace {
+
+// How far past a stuck submission others may overtake it.
+constexpr std::size_t kOvertaking = 64;
+
+// Codes of inline ops live as long as the process.
+KernelCode* make_stand_in_code(const char* name) {
+  auto* made = new KernelCode;
+  made->name = name;
+  made->is_stand_in = true;
+  return made;
+}
+
+const KernelCode& stand_in_code() {
+  static const KernelCode& code = *make_stand_in_code("queued for memory");
+  return code;
+}
+
+// Of an op that was placed late, whose device may be given another when it has settled.
+struct PlacedLate {
+  Placer* placer;
+  const Place* place;  // null until it has one
+};
+
+void placed_op_has_settled(Op& stand_in) {
+  auto& placed = *static_cast<PlacedLate*>(stand_in.scalars());
+  if (placed.place) placed.placer->has_settled(*std::exchange(placed.place, nullptr));
+}
+
+const KernelCode& late_stand_in_code() {
+  static const KernelCode& code = *[] {
+    KernelCode* made = make_stand_in_code("queued for a device");
+    made->inline_run = placed_op_has_settled;
+    return made;
+  }();
+  return code;
+}
+
+}  // namespace
+
+// One submission with all it needs: its caller has gone on.
+struct Gate::Queued {
+  std::uint64_t position = 0;
+  Op* stand_in = nullptr;  // counted
+  Place* place = nullptr;  // null: of a call whose policy binds late, which has not chosen
+  PlacementPolicy* policy = nullptr;
+  // Of a call; null: a transfer, from arguments[0] to arguments[1].
+  std::shared_ptr<const KernelCode> code;
+  std::vector<Argument> arguments;
+  std::vector<TensorHandle> handles;
+  std::vector<std::uint32_t> memories;
+  std::vector<Op*> after;  // counted
+  std::vector<std::max_align_t> scalars;
+  std::size_t scalar_bytes = 0;
+  Mailbox* owner = nullptr;
+  std::optional<Domain> domain;
+  std::uint32_t memory = 0;  // of a transfer
+
+  Queued() = default;
+  ~Queued() {
+    for (Op* op : after)
+      if (op) release(op);
+    if (stand_in) release(stand_in);
+  }
+  Queued(const Queued&) = delete;
+  Queued& operator=(const Queued&) = delete;
+
+  [[nodiscard]] bool is_transfer() const { return !code; }
+  [[nodiscard]] std::uint32_t memory_of(std::size_t i) const {
+    if (is_transfer()) return i == 0 ? NextUses::kElsewhere : memory;
+    if (!place) return NextUses::kElsewhere;
+    return memories.empty() ? place->memory : memories[i];
+  }
+  void add(const Argument& argument) {
+    argument.tensor->handles.fetch_add(1, std::memory_order_relaxed);
+    handles.emplace_back(argument.tensor);
+    arguments.push_back(argument);
+  }
+  // The call as it was given.
+  [[nodiscard]] Call call() {
+    Call made;
+    made.place = place;
+    made.code = &code;
+    made.arguments = arguments;
+    made.memories = memories;
+    made.after = after;
+    made.scalar_bytes = scalar_bytes;
+    made.owner = owner;
+    made.domain = domain;
+    made.context = this;
+    if (scalar_bytes > 0)
+      made.write_scalars = [](void* where, void* context) {
+        auto& from = *static_cast<Queued*>(context);
+        if (from.code->move_scalars)
+          from.code->move_scalars(from.scalars.data(), where);
+        else
+          std::memcpy(where, from.scalars.data(), from.scalar_bytes);
+      };
+    return made;
+  }
+};
+
+Gate::Gate(Fabric& fabric, Admission& admission, bool polls, std::function<void()> look)
+    : fabric_(fabric), admission_(admission), polls_(polls), look_(std::move(look)) {
+  for (auto& pool : fabric_.memories) pool->set_watch(nullptr);
+}
+
+Gate::~Gate() {
+  for (auto& pool : fabric_.memories) pool->set_watch(nullptr);
+}
+
+bool Gate::may_help(MemoryPool& pool) {
+  if (pool.leaving() > 0) return true;
+  bool may = false;
+  pool.residents().for_each([&](const Replica& replica) {
+    may = may || (replica.plans == 0 && !replica.tensor->is_pinned);
+  });
+  return may;
+}
+
+Op* Gate::queue(const Call& call) {
+  wait_for_room(admission_);  // may throw: before the scalars are moved
+  auto entry = std::make_unique<Queued>();
+  entry->place = call.place;
+  entry->policy = call.policy;
+  entry->code = *call.code;
+  for (const Argument& argument : call.arguments) entry->add(argument);
+  entry->memories.assign(call.memories.begin(), call.memories.end());
+  for (Op* op : call.after) {
+    if (op) acquire(op);
+    entry->after.push_back(op);
+  }
+  entry->scalar_bytes = call.scalar_bytes;
+  entry->owner = call.owner;
+  entry->domain = call.domain;
+  if (call.scalar_bytes > 0) {
+    entry->scalars.resize((call.scalar_bytes + sizeof(std::max_align_t) - 1) /
+                          sizeof(std::max_align_t));
+    call.write_scalars(entry->scalars.data(), call.context);
+  }
+  return queue(std::move(entry));
+}
+
+Op* Gate::queue_transfer(TensorState* source, TensorState* target, std::uint32_t memory,
+                         Place& place) {
+  wait_for_room(admission_);
+  auto entry = std::make_unique<Queued>();
+  entry->place = &place;
+  entry->memory = memory;
+  entry->add({source, Access::In, nullptr});
+  entry->add({target, Access::Out, nullptr});
+  return queue(std::move(entry));
+}
+
+Op* Gate::queue(std::unique_ptr<Queued> entry) {
+  // References are the runner's, the queue's, the caller's.
+  Op* stand_in = entry->place ? make_op(&stand_in_code(), 0, 0, 0, 3)
+                              : make_op(&late_stand_in_code(), 0, 0, sizeof(PlacedLate), 3);
+  if (!entry->place) new (stand_in->scalars()) PlacedLate{};
+  publish(stand_in);
+  entry->stand_in = stand_in;
+  {
+    std::lock_guard lock(mutex_);
+    entry->position = next_position_++;
+    for (std::size_t i = 0; i < entry->arguments.size(); ++i) {
+      const Argument& argument = entry->arguments[i];
+      uses_.add(argument.tensor, {.position = entry->position,
+                                  .memory = entry->memory_of(i),
+                                  .reads = argument.access != Access::Out,
+                                  .writes = argument.access != Access::In});
+    }
+    queue_.push_back(std::move(entry));
+    admission_.take_in();
+    queued_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  look_();
+  return stand_in;
+}
+
+Op* Gate::queued_writer(const TensorState* tensor) {
+  if (!is_shut()) return nullptr;
+  std::lock_guard lock(mutex_);
+  if (!uses_.is_used(tensor)) return nullptr;
+  for (auto entry = queue_.rbegin(); entry != queue_.rend(); ++entry)
+    for (const Argument& argument : (*entry)->arguments)
+      if (argument.tensor == tensor && argument.access != Access::In) {
+        acquire((*entry)->stand_in);
+        return (*entry)->stand_in;
+      }
+  return nullptr;
+}
+
+bool Gate::is_queued(const TensorState* tensor) {
+  std::lock_guard lock(mutex_);
+  return uses_.is_used(tensor);
+}
+
+bool Gate::get_room(MemoryPool& pool, std::size_t bytes) {
+  if (bytes > pool.budget() || thread_must_not_wait()) return false;
+  const auto request = std::make_shared<Request>();
+  request->pool = &pool;
+  request->bytes = bytes;
+  {
+    std::lock_guard lock(mutex_);
+    requests_.push_back(request);
+    admission_.take_in();
+  }
+  look_();
+  auto is_answered = [&] { return request->answer.load(std::memory_order_acquire) != 0; };
+  if (virtual_waits::any()) virtual_waits::wait(is_answered);
+  Backoff backoff;
+  while (!is_answered()) {
+    backoff.pause();
+    if (backoff.rounds() > 2000) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  return request->answer.load(std::memory_order_acquire) > 0;
+}
+
+void Gate::wait_until_open() {
+  if (virtual_waits::any()) virtual_waits::wait([this] { return !is_shut(); });
+  Backoff backoff;
+  while (is_shut()) {
+    backoff.pause();
+    if (backoff.rounds() > 2000) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+void Gate::look() {
+  must_poll_ = false;
+  const bool has_requests = look_at_requests();
+  const bool has_stuck = look_at_queue();
+  if (has_requests || has_stuck) return;
+  for (auto& pool : fabric_.memories) pool->set_watch(nullptr);
+}
+
+bool Gate::look_at_requests() {
+  std::vector<std::shared_ptr<Request>> requests;
+  {
+    std::lock_guard lock(mutex_);
+    requests = requests_;
+  }
+  for (const auto& request : requests) {
+    request->pool->set_watch(this);  // before the look: what comes is told
+    int answer = 0;
+    if (request->pool->room() < request->bytes &&
+        !make_room(*request->pool, request->bytes, nullptr))
+      answer = -1;
+    else if (request->pool->room() >= request->bytes)
+      answer = 1;
+    if (answer == 0) continue;
+    {
+      std::lock_guard lock(mutex_);
+      std::erase(requests_, request);
+    }
+    request->answer.store(answer, std::memory_order_release);
+    admission_.let_out();
+  }
+  std::lock_guard lock(mutex_);
+  return !requests_.empty();
+}
+
+bool Gate::look_at_queue() {
+  std::vector<Queued*> entries;  // stay where they are: only this thread takes them out
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& entry : queue_) entries.push_back(entry.get());
+  }
+  std::unordered_set<const TensorState*> held;  // tensors of those that are stuck
+  std::unordered_set<const Op*> waiting;        // their stand-ins
+  Memories full;                                // memories they want room in
+  std::size_t stuck = 0;
+  for (Queued* entry : entries) {
+    bool must_wait = false;
+    for (std::size_t i = 0; i < entry->arguments.size() && !must_wait; ++i)
+      must_wait = held.contains(entry->arguments[i].tensor) || full.contains(entry->memory_of(i));
+    for (const Op* op : entry->after) must_wait = must_wait || waiting.contains(op);
+    if (!must_wait && let_through(*entry, full) == Outcome::Through) {
+      remove(*entry);
+      continue;
+    }
+    if (++stuck > kOvertaking) break;
+    for (const Argument& argument : entry->arguments) held.insert(argument.tensor);
+    waiting.insert(entry->stand_in);
+    if (!entry->place) continue;  // it waits for a device
+    for (std::size_t i = 0; i < entry->arguments.size(); ++i)
+      if (entry->memory_of(i) != NextUses::kElsewhere) full.insert(entry->memory_of(i));
+  }
+  return stuck > 0;
+}
+
+Op* Gate::try_submit(Queued& entry, Shortage& shortage) {
+  if (entry.is_transfer())
+    return try_transfer(fabric_, entry.arguments[0].tensor, entry.arguments[1].tensor, entry.memory,
+                        *entry.place, Budget::Gate, shortage);
+  return weft::try_submit(fabric_, entry.call(), Budget::Gate, shortage);
+}
+
+// False: it must wait for a device.
+bool Gate::place(Queued& entry) {
+  const Call call = entry.call();
+  TrialOp trial(*entry.code, entry.arguments, entry.scalars.data(), entry.scalar_bytes);
+  Placer* const placer = fabric_.placer.load(std::memory_order_acquire);
+  entry.place = placer->try_place(call, trial.op(), *entry.policy);
+  if (!entry.place) return false;
+  *static_cast<PlacedLate*>(entry.stand_in->scalars()) = {placer, entry.place};
+  return true;
+}
+
+Gate::Outcome Gate::let_through(Queued& entry, const Memories& full) {
+  Shortage shortage;
+  Failure* failure = nullptr;
+  const std::string name = entry.is_transfer() ? "copy" : entry.code->name;
+  try {
+    if (!entry.place) {
+      if (!place(entry)) return Outcome::Stuck;
+      for (std::size_t i = 0; i < entry.arguments.size(); ++i)
+        if (full.contains(entry.memory_of(i))) return Outcome::Stuck;
+    }
+    for (;;) {
+      // Before the try, and in this order: what is queued meanwhile is not quiet.
+      const std::int64_t waiting = admission_.in_flight();
+      const bool is_quiet = fabric_.in_flight() == waiting;
+      if (Op* op = try_submit(entry, shortage)) {
+        finish(entry, op);
+        return Outcome::Through;
+      }
+      if (!shortage.pool) throw UsageError("a tensor has no value yet: write it first");
+      MemoryPool& pool = *shortage.pool;
+      if (pool.set_watch(this)) continue;  // what was given back just before, nobody was told
+      if (make_room(pool, shortage.missing, &entry)) {
+        if (pool.room() >= shortage.missing) continue;  // what was idle went at once
+        return Outcome::Stuck;
+      }
+      // What is under way may drop the last handle of something.
+      if (!is_quiet) {
+        must_poll_ = polls_;
+        return Outcome::Stuck;
+      }
+      failure = Failure::make(FailureKind::OutOfMemory, name, entry.place->name,
+                              out_of_memory(pool, shortage.missing));
+      break;
+    }
+  } catch (const std::exception& error) {
+    if (!entry.place) entry.place = fabric_.places.front().get();
+    failure = Failure::make(FailureKind::DeviceError, name, entry.place->name, error.what());
+  } catch (...) {
+    if (!entry.place) entry.place = fabric_.places.front().get();
+    failure = Failure::make(FailureKind::DeviceError, name, entry.place->name, "unknown exception");
+  }
+  // It is in nobody's hands: the device is not waited for.
+  if (entry.policy) placed_op_has_settled(*entry.stand_in);
+  finish(entry, entry.is_transfer()
+                    ? fail_transfer(fabric_, entry.arguments[0].tensor, entry.arguments[1].tensor,
+                                    *entry.place, failure)
+                    : fail_call(fabric_, entry.call(), failure));
+  return Outcome::Through;
+}
+
+// False: nothing will ever be given back.
+bool Gate::make_room(MemoryPool& pool, std::size_t bytes, const Queued* for_whom) {
+  if (pool.room() + pool.leaving() >= bytes) return true;
+  if (evict(pool, bytes, for_whom) > 0 || pool.leaving() > 0) return true;
+  // There may be no room to write back to.
+  bool is_made = false;
+  for (const auto& place : fabric_.places) {
+    MemoryPool& other = *fabric_.memories[place->memory];
+    if (place->kind != DeviceKind::Socket || &other == &pool) continue;
+    other.set_watch(this);
+    is_made = other.leaving() > 0 || evict(other, other.room() + bytes, for_whom) > 0 || is_made;
+  }
+  return is_made && (evict(pool, bytes, for_whom) > 0 || is_anything_leaving());
+}
+
+bool Gate::is_anything_leaving() const {
+  return std::any_of(fabric_.memories.begin(), fabric_.memories.end(),
+                     [](const auto& pool) { return pool->leaving() > 0; });
+}
+
+// Takes over `op`.
+void Gate::finish(Queued& entry, Op* op) {
+  for (const Argument& argument : entry.arguments) {
+    std::lock_guard lock(argument.tensor->lock);
+    argument.tensor->last_use = entry.position;
+  }
+  DependencySet needs;
+  needs.add(op, false);
+  connect(entry.stand_in, needs);
+  satisfy(entry.stand_in, send_to_owner());
+  release(op);
+}
+
+void Gate::remove(Queued& entry) {
+  std::unique_ptr<Queued> gone;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Argument& argument : entry.arguments) uses_.drop(argument.tensor, entry.position);
+    const auto found = std::find_if(queue_.begin(), queue_.end(),
+                                    [&](const auto& each) { return each.get() == &entry; });
+    gone = std::move(*found);
+    queue_.erase(found);
+    queued_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  gone.reset();  // may drop the last handle of a tensor
+  admission_.let_out();
+}
+
+std::size_t Gate::evict(MemoryPool& pool, std::size_t bytes, const Queued* for_whom) {
+  const std::size_t there = pool.room() + pool.leaving();
+  if (bytes <= there) return 0;
+  std::vector<EvictionCandidate> candidates;
+  std::vector<TensorHandle> handles;
+  std::uint32_t memory = 0;
+  std::uint64_t now = for_whom ? for_whom->position : 0;
+  {
+    std::lock_guard lock(mutex_);
+    if (!for_whom) now = queue_.empty() ? next_position_ : queue_.front()->position;
+    pool.residents().for_each([&](Replica& replica) {
+      TensorState& tensor = *replica.tensor;
+      if (replica.plans > 0 || tensor.is_pinned || replica.bytes == 0) return;
+      if (for_whom)
+        for (const Argument& argument : for_whom->arguments)
+          if (argument.tensor == &tensor && argument.access != Access::Reduce) return;
+      memory = replica.memory;
+      // A handle, unless the last is gone and the bytes go by themselves.
+      std::uint32_t count = tensor.handles.load(std::memory_order_relaxed);
+      do {
+        if (count == 0) return;
+      } while (!tensor.handles.compare_exchange_weak(count, count + 1, std::memory_order_relaxed));
+      handles.emplace_back(&tensor);
+      candidates.push_back({.bytes = MemoryPool::round_up(replica.bytes)});
+    });
+    for (std::size_t i = 0; i < handles.size(); ++i) {
+      const NextUses::Next next = uses_.next(handles[i].state(), memory);
+      candidates[i].next_use = next.position;
+      candidates[i].is_dead = next.is_dead;
+    }
+  }
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    TensorState& tensor = *handles[i].state();
+    std::lock_guard lock(tensor.lock);
+    EvictionCandidate& each = candidates[i];
+    each.last_use = tensor.last_use;
+    each.is_clean = tensor.replicas.size() > 1;
+    each.is_busy = tensor.writer && !tensor.writer->is_settled();
+    for (const Op* reader : tensor.readers) each.is_busy = each.is_busy || !reader->is_settled();
+    // Its sum will be taken before long.
+    if (tensor.is_partial && each.next_use == NextUses::kNever) each.next_use = now + 1;
+  }
+  std::size_t evicted = 0;
+  // One that cannot be evicted after all makes another choice necessary.
+  while (bytes > there + evicted && !candidates.empty()) {
+    const auto chosen = choose_victims(candidates, bytes - there - evicted, now);
+    std::vector<bool> is_gone(candidates.size());
+    for (const std::size_t i : chosen) {
+      is_gone[i] = true;
+      TensorState& tensor = *handles[i].state();
+      const Argument argument{&tensor, Access::In, nullptr};
+      TensorLocks locks(fabric_, {&argument, 1});  // what is written back is a submission
+      if (evict_replica(tensor, memory, candidates[i].is_dead)) evicted += candidates[i].bytes;
+    }
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (is_gone[i]) continue;
+      if (kept != i) {
+        candidates[kept] = candidates[i];
+        handles[kept] = std::move(handles[i]);
+      }
+      ++kept;
+    }
+    candidates.resize(kept);
+    handles.resize(kept);
+  }
+  return evicted;
+}
+
+// The tensor's lock is held. False: its value would be lost.
+bool Gate::evict_replica(TensorState& tensor, std::uint32_t memory, bool is_dead) {
+  discard_failed_copies(tensor);
+  Replica* replica = find_replica(tensor, memory);
+  if (!replica || replica->plans > 0 || tensor.is_pinned) return false;
+  bool is_elsewhere = false;
+  for (const Replica* other : tensor.replicas)
+    is_elsewhere = is_elsewhere ||
+                   (other != replica &&
+                    !(other->ready && other->ready->is_settled() && other->ready->has_failed()));
+  if (!is_elsewhere && !is_dead) {
+    // The nearest memory of a socket that has room.
+    const Path* best = nullptr;
+    double best_seconds = 0;
+    for (const auto& place : fabric_.places) {
+      if (place->kind != DeviceKind::Socket || place->memory == memory) continue;
+      const Path& path = fabric_.path(memory, place->memory);
+      if (path.segments.empty()) continue;
+      if (fabric_.memories[place->memory]->room() < MemoryPool::round_up(tensor.bytes())) continue;
+      const double seconds = copy_seconds(path, tensor.bytes());
+      if (best && seconds >= best_seconds) continue;
+      best = &path;
+      best_seconds = seconds;
+    }
+    if (!best) return false;
+    const Source source{replica, best};
+    Reservation reservation(fabric_, Budget::Gate);
+    if (!reservation.add_way(tensor, source, true)) return false;
+    reservation.commit();
+    send_copies(fabric_, tensor, source);
+    written_back_.fetch_add(tensor.bytes(), std::memory_order_relaxed);
+  }
+  drop_replica(tensor, replica);
+  evictions_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_set>
+#include <vector>
+
+#include "framework/admission.hpp"
+#include "framework/memory_pool.hpp"
+#include "framework/next_uses.hpp"
+#include "framework/submit.hpp"
+
+namespace weft {
+
+/// Where submissions wait for memory, in program order, when it is short.
+///
+/// The first submission that finds no room queues here, and so does whatever is submitted until all
+/// have gone through. Its caller goes on at once with a *stand-in*: a future that ends as the op
+/// will. What is queued is the window that eviction looks ahead in: it says when each replica will
+/// be used next. The gate's actor lets a submission through once its bytes can be set aside,
+/// evicts what is needed last for it, and is told when bytes are given back. Others overtake one
+/// that is stuck if they share no tensor and no memory with it. The oldest always gets its bytes
+/// in the end, for what went through needs nothing more to finish.
+///
+/// Ops whose placement binds late wait here too, for a device that is about to run out of work.
+class Gate final : public MemoryWatch {
+ public:
+  /// `look` wakes the gate's actor, which then calls `look`; any thread. `admission` counts what is
+  /// queued; its limit is the length of the window.
+  /// `polls`: the actor looks again by itself while `must_poll`.
+  Gate(Fabric& fabric, Admission& admission, bool polls, std::function<void()> look);
+  ~Gate();
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
+  /// Something is queued: what is submitted now must queue too.
+  [[nodiscard]] bool is_shut() const { return queued_.load(std::memory_order_seq_cst) != 0; }
+  /// Whether evicting something could make room in `pool`, or room is on its way.
+  [[nodiscard]] bool may_help(MemoryPool& pool);
+
+  /// Queues a call, which is copied, and returns its stand-in; the caller owns one reference. Waits
+  /// while the window is full; never on an actor's thread. Any thread.
+  Op* queue(const Call& call);
+  /// The same for a copy of `source`'s value into `target`.
+  Op* queue_transfer(TensorState* source, TensorState* target, std::uint32_t memory, Place& place);
+
+  /// The stand-in of the last queued submission that writes `tensor`, counted for the caller; null
+  /// if there is none.
+  Op* queued_writer(const TensorState* tensor);
+
+  /// Lets the gate's actor evict until there is room for `bytes` in `pool`, and waits for that.
+  /// False at once if there never will be, and on actors' threads, which must not wait. For
+  /// submitters that must submit here and now.
+  bool get_room(MemoryPool& pool, std::size_t bytes);
+  /// Waits until nothing is queued; not on an actor's thread.
+  void wait_until_open();
+  /// Whether something queued uses the tensor.
+  [[nodiscard]] bool is_queued(const TensorState* tensor);
+
+  /// Lets through what can go. On the actor's thread.
+  void look();
+
+  /// Replicas evicted so far, and the bytes written back for that.
+  [[nodiscard]] std::uint64_t evictions() const {
+    return evictions_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t bytes_written_back() const {
+    return written_back_.load(std::memory_order_relaxed);
+  }
+
+  /// Something under way may make room without giving bytes back: `look` again.
+  [[nodiscard]] bool must_poll() const { return must_poll_; }
+
+  /// Wakes the gate's actor. Any thread.
+  void ask_to_look() { look_(); }
+  void given_back() override { look_(); }
+
+ private:
+  struct Queued;
+  struct Request {
+    MemoryPool* pool = nullptr;
+    std::size_t bytes = 0;
+    std::atomic<int> answer{0};  // 1: there is room; -1: there never will be
+  };
+  enum class Outcome : std::uint8_t { Through, Stuck };
+
+  Op* queue(std::unique_ptr<Queued> entry);
+  // Whether something must be looked at again when bytes are given back.
+  bool look_at_requests();
+  bool look_at_queue();
+  using Memories = std::unordered_set<std::uint32_t>;
+  // Those in `full` are wanted by older ones.
+  Outcome let_through(Queued& entry, const Memories& full);
+  bool place(Queued& entry);
+  Op* try_submit(Queued& entry, Shortage& shortage);
+  void finish(Queued& entry, Op* op);
+  void remove(Queued& entry);
+  // Evicts until `bytes` are there or leaving. Returns the bytes that will be given back.
+  bool make_room(MemoryPool& pool, std::size_t bytes, const Queued* for_whom);
+  [[nodiscard]] bool is_anything_leaving() const;
+  std::size_t evict(MemoryPool& pool, std::size_t bytes, const Queued* for_whom);
+  bool evict_replica(TensorState& tensor, std::uint32_t memory, bool is_dead);
+
+  Fabric& fabric_;
+  Admission& admission_;
+  const bool polls_;
+  const std::function<void()> look_;
+  std::atomic<std::uint64_t> evictions_{0}, written_back_{0};
+  std::atomic<std::uint32_t> queued_{0};
+  std::mutex mutex_;
+  std::deque<std::unique_ptr<Queued>> queue_;  // only the actor takes out
+  NextUses uses_;
+  std::vector<std::shared_ptr<Request>> requests_;
+  bool must_poll_ = false;  // the actor's
+  std::uint64_t next_position_ = 1;
+};
+
+}  // namespace weft

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace weft {
+
+struct Place;
+
+/// A device that could run an op, as its submitter sees it. Times are in seconds from now.
+struct PlacementOption {
+  const Place* place = nullptr;
+  double ready = 0;   ///< until it has run what it has been given
+  double inputs = 0;  ///< until the arguments can be there: who computes them, and the links' load
+  double run = 0;     ///< what the op takes there: learnt, or by the device's published figures
+  std::size_t missing_bytes = 0;  ///< of arguments that are not in its memory
+
+  [[nodiscard]] double finish() const { return (ready > inputs ? ready : inputs) + run; }
+};
+
+/// Decides where an op of `Runtime::anywhere` runs. Called in the submitting thread, by several at
+/// once; must not submit. A program's own derives from this and is given to `anywhere`.
+class PlacementPolicy {
+ public:
+  virtual ~PlacementPolicy() = default;
+  [[nodiscard]] virtual std::string name() const = 0;
+  /// The index of the device for the next op. `options`: at least one, those that have a variant of
+  /// the kernel, are not lost, and whose memory can hold the arguments; always in the same order.
+  virtual std::size_t choose(std::span<const PlacementOption> options) = 0;
+  /// False: it looks at places only, and nothing else of the options is worked out.
+  [[nodiscard]] virtual bool needs_estimates() const { return true; }
+  /// True: ops wait in the window of submissions, unplaced, until the chosen device is about to run
+  /// out of work. What a device did not get in time, another takes: so devices that slow down, and
+  /// costs that nobody knew, do little harm. Each op then costs a way through the gate's actor.
+  [[nodiscard]] virtual bool binds_late() const { return false; }
+};
+
+/// Always the same device, by name; where it cannot run an op, the first that can.
+class FixedPlacement final : public PlacementPolicy {
+ public:
+  explicit FixedPlacement(std::string device) : device_(std::move(device)) {}
+  [[nodiscard]] std::string name() const override { return "fixed:" + device_; }
+  std::size_t choose(std::span<const PlacementOption> options) override;
+  [[nodiscard]] bool needs_estimates() const override { return false; }
+
+ private:
+  const std::string device_;
+};
+
+/// One after the other.
+class RoundRobinPlacement final : public PlacementPolicy {
+ public:
+  [[nodiscard]] std::string name() const override { return "round_robin"; }
+  std::size_t choose(std::span<const PlacementOption> options) override;
+  [[nodiscard]] bool needs_estimates() const override { return false; }
+
+ private:
+  std::atomic<std::uint32_t> next_{0};
+};
+
+/// Where the fewest bytes must be brought; of equals, where the op ends first.
+class NearestPlacement final : public PlacementPolicy {
+ public:
+  [[nodiscard]] std::string name() const override { return "nearest"; }
+  std::size_t choose(std::span<const PlacementOption> options) override;
+};
+
+/// Where the op ends first (the second half of HEFT: Topcuoglu, Hariri, Wu, IEEE Transactions on
+/// Parallel and Distributed Systems 13, 2002).
+class EarliestFinishPlacement final : public PlacementPolicy {
+ public:
+  [[nodiscard]] std::string name() const override { return "earliest_finish"; }
+  std::size_t choose(std::span<const PlacementOption> options) override;
+};
+
+/// As `EarliestFinishPlacement`, decided when the device is about to run out of work.
+class LatePlacement final : public PlacementPolicy {
+ public:
+  [[nodiscard]] std::string name() const override { return "late"; }
+  std::size_t choose(std::span<const PlacementOption> options) override {
+    return earliest_.choose(options);
+  }
+  [[nodiscard]] bool binds_late() const override { return true; }
+
+ private:
+  EarliestFinishPlacement earliest_;
+};
+
+/// `earliest_finish`, `late`, `nearest`, `round_robin` or `fixed:gpu0`. Throws `DeviceError`.
+std::unique_ptr<PlacementPolicy> make_placement(const std::string& text);
+
+}  // namespace weft

@@ -1,0 +1,194 @@
+#include "framework/placer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "framework/admit.hpp"
+#include "framework/gate.hpp"
+#include "framework/kernel_code.hpp"
+#include "framework/op_cost.hpp"
+#include "framework/plan_recorder.hpp"
+#include "framework/residency.hpp"
+#include "framework/trial_op.hpp"
+
+namespace weft {
+namespace {
+
+std::vector<std::string> models_of(const std::vector<DeviceForecast>& devices) {
+  std::vector<std::string> models;
+  for (const DeviceForecast& device : devices)
+    if (std::find(models.begin(), models.end(), device.model) == models.end())
+      models.push_back(device.model);
+  return models;
+}
+
+// Counting what a device has in hand takes as long as a decision: not for each.
+constexpr double kCorrectEvery = 20e-6;
+
+double amount_of(Op& op) {
+  const Cost cost = cost_of(op);
+  return std::max(1.0, cost.flops > 0 ? cost.flops : cost.bytes);
+}
+
+bool can_run(const Place& place, const KernelCode& code) {
+  if (place.is_lost.load(std::memory_order_relaxed)) return false;
+  return place.domain == Domain::Cuda ? bool(code.cuda) : bool(code.cpu);
+}
+
+}  // namespace
+
+Placer::Placer(Fabric& fabric, std::vector<DeviceForecast> devices, std::function<double()> now)
+    : fabric_(fabric), now_(std::move(now)), costs_(models_of(devices)) {
+  for (DeviceForecast& device : devices) {
+    devices_.push_back(std::make_unique<Device>(std::move(device)));
+    const auto& models = costs_.models();
+    devices_.back()->model = static_cast<std::size_t>(
+        std::find(models.begin(), models.end(), devices_.back()->forecast.model) - models.begin());
+  }
+}
+
+double Placer::expected(Op& op, std::size_t place) {
+  Device& device = *devices_[place];
+  if (const auto learnt = costs_.of(*op.code, device.model).seconds(amount_of(op))) return *learnt;
+  return device.forecast.assumed ? device.forecast.assumed(op) : 0;
+}
+
+void Placer::ran(Op& op, double seconds) {
+  if (op.device >= devices_.size()) return;
+  try {
+    costs_.of(*op.code, devices_[op.device]->model).note(amount_of(op), seconds);
+  } catch (...) {  // what a kernel says it costs may throw
+  }
+}
+
+Op* Placer::submit(const Call& call, PlacementPolicy& policy) {
+  Call placed = call;
+  placed.policy = nullptr;
+  placed.place = fabric_.places.front().get();
+  check_call(fabric_, placed, false);
+  adopt(fabric_, *call.code);  // its costs are kept by its address
+  // What is recorded must be submitted here and now.
+  if (policy.binds_late() && fabric_.gate && !PlanRecorder::of(fabric_)) {
+    placed.place = nullptr;
+    placed.policy = &policy;
+    return fabric_.gate->queue(placed);
+  }
+  TrialOp trial(call);
+  trial.give_scalars(placed);
+  placed.place = &choose(placed, trial.op(), policy);
+  return weft::submit(fabric_, placed);
+}
+
+void Placer::list_options(const Call& call, Options& options) const {
+  const Place& first = *fabric_.places.front();
+  const CallBytes bytes = bytes_in(fabric_, *fabric_.memories[first.memory], call, first.memory);
+  for (const auto& place : fabric_.places) {
+    if (!can_run(*place, **call.code) || bytes.taken > fabric_.memories[place->memory]->budget())
+      continue;
+    PlacementOption option;
+    option.place = place.get();
+    options.push_back(option);
+  }
+}
+
+void Placer::estimate(const Call& call, Op& trial, double now, Options& options) {
+  {
+    TensorLocks locks(fabric_, call.arguments);
+    for (PlacementOption& option : options) {
+      const std::uint32_t memory = option.place->memory;
+      double copies = 0;
+      for (const Argument& argument : call.arguments) {
+        const TensorState& tensor = *argument.tensor;
+        if (tensor.writer && !tensor.writer->is_settled())
+          option.inputs = std::max(option.inputs, tensor.expected_at - now);
+        if (overwrites(argument.access) || find_replica(tensor, memory)) continue;
+        option.missing_bytes += tensor.bytes();
+        const Source source = choose_source(fabric_, tensor, memory);
+        // All of them come one after the other, as they do over one link.
+        if (source.path) copies += copy_seconds(*source.path, tensor.bytes());
+      }
+      option.inputs += copies;
+    }
+  }
+  const double amount = amount_of(trial);
+  const RunCosts::Row& learnt = costs_.row(*trial.code);
+  std::size_t model = learnt.size();
+  std::optional<double> seconds;
+  for (PlacementOption& option : options) {
+    Device& device = *devices_[option.place->index];
+    if (model != device.model) seconds = learnt[model = device.model]->seconds(amount);
+    option.run = seconds ? *seconds : device.forecast.assumed ? device.forecast.assumed(trial) : 0;
+    std::lock_guard lock(device.lock);
+    if (now - device.corrected_at > kCorrectEvery) {
+      device.corrected_at = now;
+      const auto in_flight = option.place->admission->in_flight();
+      device.timeline.correct(now, static_cast<std::size_t>(std::max<std::int64_t>(0, in_flight)));
+    }
+    option.ready = device.timeline.ready(now) - now;
+  }
+}
+
+// What others may expect of the device and of what the op writes.
+void Placer::give(const Call& call, const PlacementOption& chosen, double now) {
+  Device& device = *devices_[chosen.place->index];
+  double end = 0;
+  {
+    std::lock_guard lock(device.lock);
+    end = device.timeline.give(now, now + chosen.inputs, chosen.run);
+  }
+  for (const Argument& argument : call.arguments) {
+    if (argument.access == Access::In) continue;
+    std::lock_guard lock(argument.tensor->lock);
+    argument.tensor->expected_at = end;
+  }
+}
+
+Place& Placer::choose(const Call& call, Op& trial, PlacementPolicy& policy) {
+  Options options;
+  list_options(call, options);
+  // Nothing can run it: submission says why.
+  if (options.empty()) return *fabric_.places.front();
+  const double now = now_();
+  if (policy.needs_estimates()) estimate(call, trial, now, options);
+  const PlacementOption chosen = options[std::min<std::size_t>(
+      policy.choose({options.begin(), options.size()}), options.size() - 1)];
+  if (policy.needs_estimates()) give(call, chosen, now);
+  return *fabric_.places[chosen.place->index];
+}
+
+Place* Placer::try_place(const Call& call, Op& trial, PlacementPolicy& policy) {
+  Options options;
+  list_options(call, options);
+  if (options.empty()) {  // submission says why
+    devices_.front()->given_late.fetch_add(1, std::memory_order_seq_cst);
+    return fabric_.places.front().get();
+  }
+  const double now = now_();
+  estimate(call, trial, now, options);
+  const PlacementOption chosen = options[std::min<std::size_t>(
+      policy.choose({options.begin(), options.size()}), options.size() - 1)];
+  // As many as run at a time, and as many whose data come meanwhile.
+  Device& device = *devices_[chosen.place->index];
+  if (device.given_late.load(std::memory_order_seq_cst) >= 2 * device.forecast.width)
+    return nullptr;
+  device.given_late.fetch_add(1, std::memory_order_seq_cst);
+  give(call, chosen, now);
+  return fabric_.places[chosen.place->index].get();
+}
+
+void Placer::has_settled(const Place& place) {
+  devices_[place.index]->given_late.fetch_sub(1, std::memory_order_seq_cst);
+  if (fabric_.gate) fabric_.gate->ask_to_look();
+}
+
+void note_run(Op& op, double seconds) {
+  if (op.arg_count == 0 || op.code->is_copy || op.code->is_collective) return;
+  const Replica* first = op.args()[0].replica();
+  Placer* const placer =
+      first ? first->tensor->fabric->placer.load(std::memory_order_acquire) : nullptr;
+  if (placer) placer->ran(op, seconds);
+}
+
+}  // namespace weft

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/device_timeline.hpp"
+#include "framework/placement.hpp"
+#include "framework/run_costs.hpp"
+#include "framework/small_vector.hpp"
+#include "framework/spin.hpp"
+#include "framework/submit.hpp"
+
+namespace weft {
+
+/// What a runtime knows of a device before anything has run there.
+struct DeviceForecast {
+  /// Names all that makes run times comparable: `cuda NVIDIA H200 fp32`.
+  std::string model;
+  std::uint32_t width = 1;  ///< ops it runs at a time
+  /// Seconds of an op by published or given figures, until runs are known.
+  std::function<double(Op&)> assumed;
+};
+
+/// Places ops for their submitters, who each decide for themselves: what runs took so far, when
+/// devices will be ready, what links have queued is all they share. Any thread.
+class Placer {
+ public:
+  /// `devices`: one for each of the fabric's places. `now`: seconds on the devices' clock.
+  Placer(Fabric& fabric, std::vector<DeviceForecast> devices, std::function<double()> now);
+
+  /// Submits `call`, whose place is open, where `policy` says. As `weft::submit` otherwise.
+  Op* submit(const Call& call, PlacementPolicy& policy);
+
+  /// The device for a call that has waited for one, by its policy; null: the device it would be has
+  /// enough to do. The call's place and scalars are not looked at: `trial` has them.
+  Place* try_place(const Call& call, Op& trial, PlacementPolicy& policy);
+  /// An op that `try_place` found a device for has settled: there may be room for another.
+  void has_settled(const Place& place);
+
+  /// An op ran for so long. By the engine, before the op settles. Must not throw.
+  void ran(Op& op, double seconds);
+
+  [[nodiscard]] RunCosts& costs() { return costs_; }
+  /// Expected seconds of a built op on place number `place`.
+  [[nodiscard]] double expected(Op& op, std::size_t place);
+
+ private:
+  struct Device {
+    DeviceForecast forecast;
+    std::size_t model = 0;
+    SpinLock lock;
+    double corrected_at = -1;
+    DeviceTimeline timeline;
+    std::atomic<std::uint32_t> given_late{0};  // by `try_place`, not settled
+    explicit Device(DeviceForecast given) : forecast(std::move(given)), timeline(forecast.width) {}
+  };
+
+  using Options = SmallVector<PlacementOption, 16>;
+  void list_options(const Call& call, Options& options) const;
+  void estimate(const Call& call, Op& trial, double now, Options& options);
+  void give(const Call& call, const PlacementOption& chosen, double now);
+  Place& choose(const Call& call, Op& trial, PlacementPolicy& policy);
+
+  Fabric& fabric_;
+  const std::function<double()> now_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  RunCosts costs_;
+};
+
+/// Tells the placer of the op's runtime, if it has one that wants to know, how long it ran.
+void note_run(Op& op, double seconds);
+
+}  // namespace weft
