@@ -40,7 +40,7 @@ void add_dispatch(CLI::App& bench) {
   command
       ->add_option(
           "--system", options->systems,
-          "weft-host, weft-emulated, weft-plan, weft-plan-emulated, tbb-flow, "
+          "weft-host, weft-emulated, weft-anywhere, weft-plan, weft-plan-emulated, tbb-flow, "
           "tbb-flow-reused, tbb-group, openmp, openmp-reused, starpu-stf (default: all that "
           "are built in but plans and what is reused)")
       ->delimiter(',');

@@ -6,6 +6,7 @@
 #include "apps/bench/collectives.hpp"
 #include "apps/bench/gpu_ops.hpp"
 #include "apps/bench/links.hpp"
+#include "apps/bench/placement.hpp"
 #include "apps/bench/simulation.hpp"
 #include "apps/common/output.hpp"
 
@@ -111,6 +112,24 @@ void add_simulation(CLI::App& bench) {
   finish(*command, options, run_simulation);
 }
 
+void add_placement(CLI::App& bench) {
+  auto* command = bench.add_subcommand(
+      "placement", "what it costs a submitter that a policy places its ops, by policy");
+  auto options = std::make_shared<PlacementOptions>();
+  command
+      ->add_option("--policy", options->policies,
+                   "earliest_finish, nearest, round_robin, fixed:DEVICE")
+      ->delimiter(',');
+  command->add_option("--ops", options->ops, "ops of a round")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}))
+      ->capture_default_str();
+  command->footer(
+      "On a simulated machine, so that nothing runs meanwhile: by default 2 sockets and 8 GPUs.\n"
+      "JSON: {\"machine\",\"devices\",\"results\":[{\"placement\",\"ns_per_op\",\n"
+      "\"more_ns\"}]}");
+  finish(*command, options, run_placement);
+}
+
 }  // namespace
 
 void add_device_commands(CLI::App& bench) {
@@ -118,6 +137,7 @@ void add_device_commands(CLI::App& bench) {
   add_collectives(bench);
   add_gpu_ops(bench);
   add_simulation(bench);
+  add_placement(bench);
 }
 
 }  // namespace weft::bench

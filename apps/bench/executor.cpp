@@ -36,6 +36,8 @@ const std::vector<System>& systems() {
       {"weft-host", "ops with tracked tensors on a socket actor", "", true, make_weft_host},
       {"weft-emulated", "the same on an emulated GPU", "", true, make_weft_emulated},
       peer("tbb-flow", "oneTBB flow graph, built and run", "libtbb-dev", true, kTbbFlow),
+      {"weft-anywhere", "ops that are placed, on a host of one socket", "", false,
+       make_weft_anywhere},
       {"weft-plan", "a replay of the same ops, recorded before", "", false, make_weft_plan},
       {"weft-plan-emulated", "the same on an emulated GPU", "", false, make_weft_plan_emulated},
       peer("tbb-flow-reused", "oneTBB flow graph, built before and run again", "libtbb-dev", false,

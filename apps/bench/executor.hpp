@@ -43,6 +43,7 @@ std::unique_ptr<Executor> make_executor(const std::string& system, const Executo
 
 // One file each; those whose packages are missing are not built.
 std::unique_ptr<Executor> make_weft_host(const ExecutorSetup& setup);
+std::unique_ptr<Executor> make_weft_anywhere(const ExecutorSetup& setup);
 std::unique_ptr<Executor> make_weft_emulated(const ExecutorSetup& setup);
 std::unique_ptr<Executor> make_weft_plan(const ExecutorSetup& setup);
 std::unique_ptr<Executor> make_weft_plan_emulated(const ExecutorSetup& setup);

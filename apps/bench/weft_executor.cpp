@@ -15,7 +15,7 @@ using Datum = std::uint64_t;
 RuntimeOptions options_of(WeftExecutor::On on, const ExecutorSetup& setup) {
   RuntimeOptions options;
   options.machine = machine_of(setup.threads);
-  options.gpus = on == WeftExecutor::On::Host ? GpuMode::None : GpuMode::Emulated;
+  options.gpus = on == WeftExecutor::On::Emulated ? GpuMode::Emulated : GpuMode::None;
   options.emulated_gpus = 1;
   options.emulated = EmulatedOptions{};
   options.emulated->compute_lanes = setup.threads;
@@ -87,8 +87,10 @@ constexpr auto kSenders = senders(std::make_index_sequence<OpGraph::kMaxReads + 
 
 WeftExecutor::WeftExecutor(On on, const ExecutorSetup& setup)
     : runtime_(options_of(on, setup)),
-      device_(on == On::Host ? runtime_.socket(0) : runtime_.gpu(0)) {
-  if (on == On::Host) place_submitter(setup.threads);
+      device_(on == On::Host       ? runtime_.socket(0)
+              : on == On::Emulated ? runtime_.gpu(0)
+                                   : runtime_.anywhere()) {
+  if (on != On::Emulated) place_submitter(setup.threads);
 }
 
 void WeftExecutor::prepare(const OpGraph& graph) {
@@ -169,6 +171,9 @@ std::unique_ptr<Executor> make_weft_plan_emulated(const ExecutorSetup& setup) {
 }
 std::unique_ptr<Executor> make_weft_host(const ExecutorSetup& setup) {
   return std::make_unique<WeftExecutor>(WeftExecutor::On::Host, setup);
+}
+std::unique_ptr<Executor> make_weft_anywhere(const ExecutorSetup& setup) {
+  return std::make_unique<WeftExecutor>(WeftExecutor::On::Anywhere, setup);
 }
 std::unique_ptr<Executor> make_weft_emulated(const ExecutorSetup& setup) {
   return std::make_unique<WeftExecutor>(WeftExecutor::On::Emulated, setup);

@@ -8,11 +8,12 @@
 
 namespace weft::bench {
 
-/// Runs graphs on one device of a weft runtime: each op is a call of a kernel whose tensors say
+/// Runs graphs on one device of a weft runtime, or wherever its policy says on a host
+/// of one socket: each op is a call of a kernel whose tensors say
 /// what it follows.
 class WeftExecutor final : public Executor {
  public:
-  enum class On : std::uint8_t { Host, Emulated };
+  enum class On : std::uint8_t { Host, Emulated, Anywhere };
 
   WeftExecutor(On on, const ExecutorSetup& setup);
   double run(const OpGraph& graph) override;

@@ -22,6 +22,7 @@ struct CommonOptions {
   std::string calibration;  ///< `--calibration FILE` of a simulation; empty: `WEFT_CALIBRATION`
   bool no_p2p = false;      ///< `--no-p2p`: copies between GPUs go through host memory
   std::string emulated;     ///< `--emulated flops=1e12,link=12GB`; empty: `WEFT_EMULATED`
+  std::string memory;       ///< `--memory gpu0=2GB`; empty: `WEFT_MEMORY`
   std::string trace;        ///< `--trace FILE`: Chrome/Perfetto JSON; empty: none
   std::string json;         ///< `--json FILE`, `-` for standard output; empty: none
 };

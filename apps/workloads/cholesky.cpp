@@ -112,7 +112,7 @@ void check(const std::vector<float>& l, std::int64_t n) {
 
 Result run(const Context& context) {
   const std::int64_t n = context.values.number("n"), tile = context.values.number("tile");
-  const BlockCyclic grid(context.devices);
+  const BlockCyclic grid = tile_grid(context);
   Tiles a(n, tile);
   a.make([](std::int64_t i, std::int64_t j) { return j <= i; },
          [&](std::int64_t i, std::int64_t j) {
@@ -150,7 +150,7 @@ Workload cholesky_workload() {
   return {"cholesky",
           "tiled Cholesky factorisation, right-looking, tiles spread block-cyclically",
           {number("n", 256, 1, 1 << 16, "the matrix is n x n"),
-           number("tile", 64, 1, 1 << 14, "tiles are tile x tile")},
+           number("tile", 64, 1, 1 << 14, "tiles are tile x tile"), placement_parameter()},
           {definite_tile().code(), factor().code(), solve().code(), add_product().code()},
           run};
 }

@@ -44,7 +44,7 @@ void check(const std::vector<float>& c, std::int64_t n) {
 
 Result run(const Context& context) {
   const std::int64_t n = context.values.number("n"), tile = context.values.number("tile");
-  const BlockCyclic grid(context.devices);
+  const BlockCyclic grid = tile_grid(context);
   Tiles a(n, tile), b(n, tile), c(n, tile);
   make_factor(a, grid, n, tile, kSeedA);
   make_factor(b, grid, n, tile, kSeedB);
@@ -78,7 +78,7 @@ Workload gemm_workload() {
   return {"gemm",
           "a tiled matrix product, tiles spread block-cyclically",
           {number("n", 192, 1, 1 << 16, "matrices are n x n"),
-           number("tile", 64, 1, 1 << 14, "tiles are tile x tile")},
+           number("tile", 64, 1, 1 << 14, "tiles are tile x tile"), placement_parameter()},
           {kernels::matmul().code(), add_product().code(), random_tile().code()},
           run};
 }

@@ -1,6 +1,7 @@
 #include "apps/workloads/tiles.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include "apps/workloads/measured.hpp"
 #include "framework/blas.hpp"
@@ -16,6 +17,48 @@ BlockCyclic::BlockCyclic(std::vector<Device> devices) : devices_(std::move(devic
 
 const Device& BlockCyclic::owner(std::int64_t i, std::int64_t j) const {
   return devices_[static_cast<std::size_t>(i % rows_ * columns_ + j % columns_)];
+}
+
+namespace {
+
+// A policy over some of a runtime's devices.
+class AmongPlacement final : public PlacementPolicy {
+ public:
+  AmongPlacement(std::unique_ptr<PlacementPolicy> policy, const std::vector<Device>& devices)
+      : policy_(std::move(policy)) {
+    for (const Device& device : devices) places_.push_back(&device.place());
+  }
+  [[nodiscard]] std::string name() const override { return policy_->name() + " among some"; }
+  [[nodiscard]] bool needs_estimates() const override { return policy_->needs_estimates(); }
+  [[nodiscard]] bool binds_late() const override { return policy_->binds_late(); }
+  std::size_t choose(std::span<const PlacementOption> options) override {
+    std::vector<PlacementOption> allowed;
+    std::vector<std::size_t> numbers;
+    for (std::size_t i = 0; i < options.size(); ++i)
+      if (std::find(places_.begin(), places_.end(), options[i].place) != places_.end()) {
+        allowed.push_back(options[i]);
+        numbers.push_back(i);
+      }
+    return allowed.empty() ? policy_->choose(options) : numbers[policy_->choose(allowed)];
+  }
+
+ private:
+  const std::unique_ptr<PlacementPolicy> policy_;
+  std::vector<const Place*> places_;
+};
+
+}  // namespace
+
+Parameter placement_parameter() {
+  return word("placement", {"owner", "earliest_finish", "late", "nearest", "round_robin"},
+              "the tile's owner runs its ops, or a policy places each");
+}
+
+BlockCyclic tile_grid(const Context& context) {
+  const std::string& placement = context.values.text("placement");
+  if (placement == "owner") return BlockCyclic(context.devices);
+  return BlockCyclic({context.runtime.anywhere(
+      std::make_shared<AmongPlacement>(make_placement(placement), context.devices))});
 }
 
 Tiles::Tiles(std::int64_t n, std::int64_t tile)

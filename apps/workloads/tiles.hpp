@@ -6,6 +6,8 @@
 #include <vector>
 #include <weft/weft.hpp>
 
+#include "apps/workloads/workload.hpp"
+
 namespace weft::workloads {
 
 /// Devices as a grid as square as their number allows: tile (i, j) of a matrix belongs to the
@@ -20,6 +22,12 @@ class BlockCyclic {
   std::vector<Device> devices_;
   std::int64_t rows_ = 1, columns_ = 1;
 };
+
+/// The parameter `placement` of a workload with tiles: `owner`, or a policy that places each op
+/// among the run's devices.
+Parameter placement_parameter();
+/// Where the tiles go by that parameter. With a policy, the grid is one device: any of them.
+BlockCyclic tile_grid(const Context& context);
 
 /// A square matrix of n x n cut into tiles of tile x tile, row by row; those at the edges are
 /// smaller.

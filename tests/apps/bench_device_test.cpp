@@ -68,6 +68,24 @@ TEST_CASE("copies to and from the program's memory are measured, or their lack i
     CHECK(names.count(name) == 1);
 }
 
+TEST_CASE("links without data are timed and not checked", "[bench]") {
+  const json document = document_of(
+      "links --machine \"1 socket x 2 cores, 1 gpu\" --simulate --data none --max 64KB --repeats "
+      "1");
+  CHECK_FALSE(document.at("results").empty());
+}
+
+TEST_CASE("what a policy costs is measured beside naming the device", "[bench]") {
+  const json document = document_of(
+      "placement --machine \"1 socket x 2 cores, 2 gpus\" --policy nearest --ops 50 --repeats 1");
+  REQUIRE(document.at("results").size() == 3);
+  CHECK(document.at("devices") == 3);
+  for (const json& row : document.at("results")) CHECK(row.at("ns_per_op").get<double>() > 0);
+  const auto refused = weft_bench("placement --policy best");
+  CHECK(refused.exit_code != 0);
+  CHECK(refused.text.find("best") != std::string::npos);
+}
+
 TEST_CASE("a copy arrives over a link at the rate that the link has", "[bench]") {
   // 1 MiB at 100 MB/s takes 10.5 ms at the least, whatever else the machine does.
   const json document = document_of(

@@ -56,7 +56,8 @@ repeats: 7
   for (const Point& point : points) keys.insert(point.key());
   CHECK(keys.size() == points.size());
   CHECK(points[1].key() ==
-        "live | emulated | gemm | n=128,tile=32 | 1 gpu | p2p=true,emulated=launch=1ms,link=1GB");
+        "live | emulated | gemm | n=128,tile=32,placement=owner | 1 gpu | "
+        "p2p=true,emulated=launch=1ms,link=1GB");
 }
 
 TEST_CASE("what is wrong in a spec is named with its line", "[experiment]") {
@@ -90,11 +91,12 @@ TEST_CASE("what is wrong in a spec is named with its line", "[experiment]") {
   says("name: x\nworkloads:\n  - name: gemm\n    parameters:\n      n: [64, big]\n",
        "a.yaml:5: workloads.parameters.n: n: \"big\" is not a whole number from 1 to 65536");
   says("name: x\nworkloads:\n  - name: gemm\n    parameters: {m: 3}\n",
-       "a.yaml:4: workloads.parameters: \"m\" is no key here; allowed are n, tile");
+       "a.yaml:4: workloads.parameters: \"m\" is no key here; allowed are n, tile, placement");
   says("name: x\nworkloads:\n  - name: gemm\n    parameters: {n: [64, 64]}\n",
        "a.yaml:4: workloads.parameters.n: \"64\" is in the list twice");
   says("name: x\nworkloads: [gemm, gemm]\n",
-       "a.yaml: workloads: gemm with n=192,tile=64 on all is there twice; leave one of them out");
+       "a.yaml: workloads: gemm with n=192,tile=64,placement=owner on all is there twice; leave "
+       "one of them out");
   says("- name\n", "a.yaml:1: expected keys with values, got a list");
   says("", "a.yaml:1: expected keys with values, got nothing");
   CHECK_THAT(refusal("name: x\nworkloads: [gem]\n"),

@@ -251,7 +251,8 @@ TEST_CASE("a dry run says what would be run and runs nothing", "[experiment]") {
   const auto answer = experiment(folder.arguments("--dry-run"));
   CHECK(answer.exit_code == 0);
   CHECK_THAT(answer.text, contains_text("12 points, 2 runs each: 24 runs; nothing was run"));
-  CHECK_THAT(answer.text, contains_text("two | emulated | gemm | n=48,tile=16 | gpus | \n"));
+  CHECK_THAT(answer.text,
+             contains_text("two | emulated | gemm | n=48,tile=16,placement=owner | gpus | \n"));
   CHECK(!std::filesystem::exists(folder.file("out")));
 }
 

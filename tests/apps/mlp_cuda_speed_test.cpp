@@ -50,11 +50,8 @@ void measure(PlainCuda& cuda, std::int64_t hidden, std::int64_t batch) {
   TensorState state_x, state_y, state_w1, state_w2, state_h, state_dz, state_dh, state_none,
       state_offsets, state_records, state_score;
   const auto replica = [](TensorState& state, const Shape& shape, void* data) {
-    Replica made;
     state.shape = shape;
-    made.tensor = &state;
-    made.data = data;
-    return made;
+    return Replica{.data = data, .tensor = &state};
   };
   Replica rx = replica(state_x, {batch, width}, x.data()), ry = replica(state_y, {batch}, y.data()),
           rw1 = replica(state_w1, {width, hidden}, w1.data()),

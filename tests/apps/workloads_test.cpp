@@ -4,6 +4,7 @@
 
 #include "actors/runtime.hpp"
 #include "apps/workloads/measured.hpp"
+#include "apps/workloads/tiles.hpp"
 #include "apps/workloads/workload.hpp"
 #include "framework/op.hpp"
 #include "framework/tensor_state.hpp"
@@ -100,6 +101,19 @@ TEST_CASE("a GPU in its processor's memory is right too", "[apps]") {
     const Context context{runtime, runtime.devices(), Values(workload.parameters)};
     CHECK_THAT(workload.run(context).check, contains_text("checked: "));
   }
+}
+
+TEST_CASE("tiles are right wherever a policy puts their ops", "[apps]") {
+  const auto runtime = runtime_with(3);
+  for (const char* name : {"gemm", "cholesky"})
+    for (const std::string& placement : placement_parameter().words) {
+      INFO(name << " " << placement);
+      Context context = context_of(*runtime, find(name));
+      context.values.set("n", "100");
+      context.values.set("tile", "24");
+      context.values.set("placement", placement);
+      CHECK_THAT(find(name).run(context).check, contains_text("checked: "));
+    }
 }
 
 TEST_CASE("sizes that do not divide are right", "[apps]") {
