@@ -153,7 +153,7 @@ TEST_CASE("an op goes where its data are if bringing them takes longer than runn
 TEST_CASE("placement comes near the best of all in virtual time") {
   std::mt19937_64 random(11);
   double sum = 0, worst = 0;
-  constexpr int kPrograms = 12;
+  constexpr int kPrograms = 8;
   for (int p = 0; p < kPrograms; ++p) {
     const std::size_t ops = 4 + random() % 3;
     std::vector<double> flops;

@@ -153,14 +153,14 @@ SmallProgram make_small(std::mt19937_64& random) {
 // When all is done, in the order of submission, if `choose(op, options)` places it.
 template <class Choose>
 double makespan(const SmallProgram& program, Choose choose) {
-  std::vector<DeviceTimeline> devices(program.devices, DeviceTimeline(1));
+  std::vector<double> free_at(program.devices);
   std::vector<double> end;
   std::vector<std::size_t> where;
   double last = 0;
   for (std::size_t op = 0; op < program.run.size(); ++op) {
     std::vector<PlacementOption> options(program.devices);
     for (std::size_t d = 0; d < program.devices; ++d) {
-      options[d].ready = devices[d].ready(0);
+      options[d].ready = free_at[d];
       options[d].run = program.run[op][d];
       for (const std::size_t other : program.producers[op])
         options[d].inputs =
@@ -168,7 +168,7 @@ double makespan(const SmallProgram& program, Choose choose) {
     }
     const std::size_t d = choose(op, options);
     where.push_back(d);
-    end.push_back(devices[d].give(0, options[d].inputs, options[d].run));
+    end.push_back(free_at[d] = options[d].finish());
     last = std::max(last, end.back());
   }
   return last;
