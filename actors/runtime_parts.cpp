@@ -71,6 +71,7 @@ std::vector<int> cpus_near(const Machine& machine, GpuId gpu, bool pin) {
 
 Runtime::Parts::Parts(RuntimeOptions given) : options(with_environment(std::move(given))) {
   choose_machine();
+  check_options();  // before there is anything to end
   make_system();
   if (options.trace || *options.simulate) tracer = std::make_unique<Tracer>();
   fabric = new Fabric;
@@ -267,7 +268,6 @@ void Runtime::Parts::start() {
   gate = std::make_unique<GateActor>(*fabric, *fabric->link_admissions.back(), !simulation);
   fabric->gate = &gate->gate();
   run_on_thread({gate.get()}, {&gate->mailbox()}, "gate", {});
-  policies.push_back(make_placement(*options.placement));
   if (!options.run_costs->empty()) start_placer();
   future_actor = spawn_future_actor(*system);
   if (simulation)

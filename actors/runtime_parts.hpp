@@ -54,6 +54,7 @@ struct Runtime::Parts {
   std::vector<bool> placed_links;                 // those that have a thread
   std::unique_ptr<CollectiveActor> collectives;
   std::unique_ptr<GateActor> gate;
+  std::string run_costs_text;  // empty: no file, or none yet
   std::mutex placing;
   std::unique_ptr<Placer> placer;                          // null until someone asks
   std::vector<std::shared_ptr<PlacementPolicy>> policies;  // the first is the options'
@@ -75,6 +76,8 @@ struct Runtime::Parts {
 
  private:
   void choose_machine();
+  // Throws for budgets, policies and run costs that are not understood; reads the latter.
+  void check_options();
   // Whether CUDA drives GPUs of the live machine; if so, `machine` has just these. Throws
   // `DeviceError` if it must and cannot.
   bool choose_cuda();

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "actors/memory_budgets.hpp"
 #include "actors/runtime_options.hpp"
 #include "actors/runtime_parts.hpp"
 #include "actors/simulated/scale.hpp"
@@ -75,6 +76,20 @@ std::vector<DeviceForecast> Runtime::Parts::forecasts() const {
   return made;
 }
 
+void Runtime::Parts::check_options() {
+  (void)memory_budgets(*options.memory, machine);
+  policies.push_back(make_placement(*options.placement));
+  const std::string& path = *options.run_costs;
+  if (path.empty() || !std::filesystem::exists(path)) return;
+  run_costs_text = read_file(path);
+  try {
+    RunCosts({}).take_json(run_costs_text);
+  } catch (const std::runtime_error& error) {
+    throw DeviceError("run costs \"" + path + "\": " + error.what() +
+                      "; it is written anew if you remove it");
+  }
+}
+
 void Runtime::Parts::start_placer() {
   auto now = [this] {
     const std::chrono::nanoseconds time =
@@ -83,16 +98,9 @@ void Runtime::Parts::start_placer() {
     return std::chrono::duration<double>(time).count();
   };
   placer = std::make_unique<Placer>(*fabric, forecasts(), now);
-  const std::string& path = *options.run_costs;
-  if (!path.empty() && std::filesystem::exists(path)) {
-    try {
-      if (const std::size_t foreign = placer->costs().take_json(read_file(path)))
-        spdlog::info("run costs {}: {} points are of other devices", path, foreign);
-    } catch (const std::runtime_error& error) {
-      throw DeviceError("run costs \"" + path + "\": " + error.what() +
-                        "; it is written anew if you remove it");
-    }
-  }
+  if (!run_costs_text.empty())
+    if (const std::size_t foreign = placer->costs().take_json(run_costs_text))
+      spdlog::info("run costs {}: {} points are of other devices", *options.run_costs, foreign);
   fabric->placer.store(placer.get(), std::memory_order_release);
 }
 
