@@ -358,8 +358,13 @@ Gate::Outcome Gate::let_through(Queued& entry, const Memories& full) {
         must_poll_ = polls_;
         return Outcome::Stuck;
       }
+      std::size_t wanted = shortage.missing;
+      if (!entry.is_transfer()) {  // of one that can never fit, all that it needs there
+        const CallBytes all = bytes_in(fabric_, pool, entry.call(), entry.place->memory);
+        if (all.taken > pool.budget()) wanted = all.asked;
+      }
       failure = Failure::make(FailureKind::OutOfMemory, name, entry.place->name,
-                              out_of_memory(pool, shortage.missing));
+                              out_of_memory(pool, wanted));
       break;
     }
   } catch (const std::exception& error) {
