@@ -123,10 +123,10 @@ class Runtime {
   [[nodiscard]] Device device(const std::string& name) const;
   [[nodiscard]] std::vector<Device> devices() const;
   /// Wherever each op suits best: it is submitted as to a device, and the runtime's placement
-  /// policy
-  /// (`RuntimeOptions::placement`) chooses among those that have a variant of its kernel, by what
-  /// runs took so far, where its arguments are and what devices and links have ahead. Anything
-  /// but `submit`, `run` and what is made of them concerns the first socket.
+  /// policy (`RuntimeOptions::placement`) chooses among those that have a variant of its kernel, by
+  /// what runs took so far, where its arguments are and what devices and links have ahead.
+  ///
+  /// Anything but `submit`, `run` and what is made of them concerns the first socket.
   [[nodiscard]] Device anywhere() const;
   /// The same by a policy of the program's own, which the runtime keeps. Throws `UsageError` for
   /// none.

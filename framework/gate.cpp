@@ -123,9 +123,7 @@ struct Gate::Queued {
 };
 
 Gate::Gate(Fabric& fabric, Admission& admission, bool polls, std::function<void()> look)
-    : fabric_(fabric), admission_(admission), polls_(polls), look_(std::move(look)) {
-  for (auto& pool : fabric_.memories) pool->set_watch(nullptr);
-}
+    : fabric_(fabric), admission_(admission), polls_(polls), look_(std::move(look)) {}
 
 Gate::~Gate() {
   for (auto& pool : fabric_.memories) pool->set_watch(nullptr);

@@ -100,9 +100,9 @@ class Gate final : public MemoryWatch {
   Op* try_submit(Queued& entry, Shortage& shortage);
   void finish(Queued& entry, Op* op);
   void remove(Queued& entry);
-  // Evicts until `bytes` are there or leaving. Returns the bytes that will be given back.
   bool make_room(MemoryPool& pool, std::size_t bytes, const Queued* for_whom);
   [[nodiscard]] bool is_anything_leaving() const;
+  // Evicts until `bytes` are there or leaving. Returns the bytes that will be given back.
   std::size_t evict(MemoryPool& pool, std::size_t bytes, const Queued* for_whom);
   bool evict_replica(TensorState& tensor, std::uint32_t memory, bool is_dead);
 

@@ -49,12 +49,6 @@ Placer::Placer(Fabric& fabric, std::vector<DeviceForecast> devices, std::functio
   }
 }
 
-double Placer::expected(Op& op, std::size_t place) {
-  Device& device = *devices_[place];
-  if (const auto learnt = costs_.of(*op.code, device.model).seconds(amount_of(op))) return *learnt;
-  return device.forecast.assumed ? device.forecast.assumed(op) : 0;
-}
-
 void Placer::ran(Op& op, double seconds) {
   if (op.device >= devices_.size()) return;
   try {

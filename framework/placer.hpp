@@ -46,8 +46,6 @@ class Placer {
   void ran(Op& op, double seconds);
 
   [[nodiscard]] RunCosts& costs() { return costs_; }
-  /// Expected seconds of a built op on place number `place`.
-  [[nodiscard]] double expected(Op& op, std::size_t place);
 
  private:
   struct Device {
