@@ -119,7 +119,7 @@ TEST_CASE("what is anywhere keeps the promises of a submission") {
 }
 
 TEST_CASE("devices of unlike speed get work by their speed") {
-  // A core and GPUs that are 4 and 8 times as fast.
+  // A core of at most 0.1 TFLOP/s, and GPUs of 1 and 2.
   Runtime runtime(simulated("1 socket x 1 core, 2 gpus", "gpu1.flops=2"));
   const Device anywhere = runtime.anywhere();
   constexpr int kOps = 400;
