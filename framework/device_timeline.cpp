@@ -11,6 +11,12 @@ double DeviceTimeline::ready(double now) const {
   return std::max(now, *std::min_element(free_at_.begin(), free_at_.end()));
 }
 
+std::vector<double> DeviceTimeline::free_at(double now) const {
+  std::vector<double> times = free_at_;
+  for (double& time : times) time = std::max(now, time);
+  return times;
+}
+
 double DeviceTimeline::give(double now, double inputs, double seconds) {
   double& free_at = *std::min_element(free_at_.begin(), free_at_.end());
   free_at = std::max({now, inputs, free_at}) + seconds;

@@ -1,5 +1,7 @@
 #include "framework/op_cost.hpp"
 
+#include <algorithm>
+
 #include "framework/op.hpp"
 #include "framework/tensor_state.hpp"
 
@@ -13,6 +15,11 @@ Cost cost_of(Op& op) {
     cost.bytes += op.args()[i].access() == Access::InOut ? 2 * bytes : bytes;
   }
   return cost;
+}
+
+double amount_of(Op& op) {
+  const Cost cost = cost_of(op);
+  return std::max(1.0, cost.flops > 0 ? cost.flops : cost.bytes);
 }
 
 bool is_fp64(Op& op) {

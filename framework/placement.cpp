@@ -42,13 +42,14 @@ std::size_t EarliestFinishPlacement::choose(std::span<const PlacementOption> opt
 std::unique_ptr<PlacementPolicy> make_placement(const std::string& text) {
   const std::string fixed = "fixed:";
   if (text == "earliest_finish") return std::make_unique<EarliestFinishPlacement>();
+  if (text == "heft") return std::make_unique<HeftPlacement>();
   if (text == "late") return std::make_unique<LatePlacement>();
   if (text == "nearest") return std::make_unique<NearestPlacement>();
   if (text == "round_robin") return std::make_unique<RoundRobinPlacement>();
   if (text.starts_with(fixed) && text.size() > fixed.size())
     return std::make_unique<FixedPlacement>(text.substr(fixed.size()));
   throw DeviceError("placement \"" + text +
-                    "\": wanted earliest_finish, late, nearest, round_robin or fixed:DEVICE");
+                    "\": wanted earliest_finish, heft, late, nearest, round_robin or fixed:DEVICE");
 }
 
 }  // namespace weft

@@ -6,10 +6,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
+
+#include "framework/placement_window.hpp"
 
 namespace weft {
-
-struct Place;
 
 /// A device that could run an op, as its submitter sees it. Times are in seconds from now.
 struct PlacementOption {
@@ -37,6 +38,13 @@ class PlacementPolicy {
   /// out of work. What a device did not get in time, another takes: so devices that slow down, and
   /// costs that nobody knew, do little harm. Each op then costs a way through the gate's actor.
   [[nodiscard]] virtual bool binds_late() const { return false; }
+  /// Not 0: it binds late, and up to so many ops that wait are given to `plan` together.
+  [[nodiscard]] virtual std::size_t plans_ahead() const { return 0; }
+  /// Where the ops of the window should run, in the order in which devices are to be given them; an
+  /// op comes behind those it needs. What is left out waits for the next plan. On one thread.
+  [[nodiscard]] virtual std::vector<PlannedOp> plan(const PlacementWindow& /*window*/) {
+    return {};
+  }
 };
 
 /// Always the same device, by name; where it cannot run an op, the first that can.
@@ -90,7 +98,30 @@ class LatePlacement final : public PlacementPolicy {
   EarliestFinishPlacement earliest_;
 };
 
-/// `earliest_finish`, `late`, `nearest`, `round_robin` or `fixed:gpu0`. Throws `DeviceError`.
+/// Looks ahead: plans what waits together, by `plan_by_heft`, and gives each device what should
+/// begin there next when it is about to run out of work. A plan is made anew every few ops.
+class HeftPlacement final : public PlacementPolicy {
+ public:
+  /// `ahead`: how many ops a plan looks at; a plan's time goes with it.
+  explicit HeftPlacement(std::size_t ahead = 64) : ahead_(ahead) {}
+  [[nodiscard]] std::string name() const override { return "heft"; }
+  /// Of what cannot wait: as `EarliestFinishPlacement`.
+  std::size_t choose(std::span<const PlacementOption> options) override {
+    return earliest_.choose(options);
+  }
+  [[nodiscard]] bool binds_late() const override { return true; }
+  [[nodiscard]] std::size_t plans_ahead() const override { return ahead_; }
+  [[nodiscard]] std::vector<PlannedOp> plan(const PlacementWindow& window) override {
+    return plan_by_heft(window);
+  }
+
+ private:
+  const std::size_t ahead_;
+  EarliestFinishPlacement earliest_;
+};
+
+/// `earliest_finish`, `heft`, `late`, `nearest`, `round_robin` or `fixed:gpu0`. Throws
+/// `DeviceError`.
 std::unique_ptr<PlacementPolicy> make_placement(const std::string& text);
 
 }  // namespace weft

@@ -27,11 +27,6 @@ std::vector<std::string> models_of(const std::vector<DeviceForecast>& devices) {
 // Counting what a device has in hand takes as long as a decision: not for each.
 constexpr double kCorrectEvery = 20e-6;
 
-double amount_of(Op& op) {
-  const Cost cost = cost_of(op);
-  return std::max(1.0, cost.flops > 0 ? cost.flops : cost.bytes);
-}
-
 bool can_run(const Place& place, const KernelCode& code) {
   if (place.is_lost.load(std::memory_order_relaxed)) return false;
   return place.domain == Domain::Cuda ? bool(code.cuda) : bool(code.cpu);
@@ -75,12 +70,19 @@ Op* Placer::submit(const Call& call, PlacementPolicy& policy) {
   return weft::submit(fabric_, placed);
 }
 
-void Placer::list_options(const Call& call, Options& options) const {
+std::size_t Placer::bytes_of(const Call& call) const {
   const Place& first = *fabric_.places.front();
-  const CallBytes bytes = bytes_in(fabric_, *fabric_.memories[first.memory], call, first.memory);
+  return bytes_in(fabric_, *fabric_.memories[first.memory], call, first.memory).taken;
+}
+
+bool Placer::fits(const Place& place, const Call& call, std::size_t bytes) const {
+  return can_run(place, **call.code) && bytes <= fabric_.memories[place.memory]->budget();
+}
+
+void Placer::list_options(const Call& call, Options& options) const {
+  const std::size_t bytes = bytes_of(call);
   for (const auto& place : fabric_.places) {
-    if (!can_run(*place, **call.code) || bytes.taken > fabric_.memories[place->memory]->budget())
-      continue;
+    if (!fits(*place, call, bytes)) continue;
     PlacementOption option;
     option.place = place.get();
     options.push_back(option);
@@ -113,15 +115,18 @@ void Placer::estimate(const Call& call, Op& trial, double now, Options& options)
   for (PlacementOption& option : options) {
     Device& device = *devices_[option.place->index];
     if (model != device.model) seconds = learnt[model = device.model]->seconds(amount);
-    option.run = seconds ? *seconds : device.forecast.assumed ? device.forecast.assumed(trial) : 0;
+    option.run = seconds ? *seconds : device.assumed(trial);
     std::lock_guard lock(device.lock);
-    if (now - device.corrected_at > kCorrectEvery) {
-      device.corrected_at = now;
-      const auto in_flight = option.place->admission->in_flight();
-      device.timeline.correct(now, static_cast<std::size_t>(std::max<std::int64_t>(0, in_flight)));
-    }
+    correct(device, *option.place, now);
     option.ready = device.timeline.ready(now) - now;
   }
+}
+
+void Placer::correct(Device& device, const Place& place, double now) {
+  if (now - device.corrected_at <= kCorrectEvery) return;
+  device.corrected_at = now;
+  const auto in_flight = place.admission->in_flight();
+  device.timeline.correct(now, static_cast<std::size_t>(std::max<std::int64_t>(0, in_flight)));
 }
 
 // What others may expect of the device and of what the op writes.
@@ -163,11 +168,8 @@ Place* Placer::try_place(const Call& call, Op& trial, PlacementPolicy& policy) {
   estimate(call, trial, now, options);
   const PlacementOption chosen = options[std::min<std::size_t>(
       policy.choose({options.begin(), options.size()}), options.size() - 1)];
-  // As many as run at a time, and as many whose data come meanwhile.
-  Device& device = *devices_[chosen.place->index];
-  if (device.given_late.load(std::memory_order_seq_cst) >= 2 * device.forecast.width)
-    return nullptr;
-  device.given_late.fetch_add(1, std::memory_order_seq_cst);
+  if (!has_room(chosen.place->index)) return nullptr;
+  devices_[chosen.place->index]->given_late.fetch_add(1, std::memory_order_seq_cst);
   give(call, chosen, now);
   return fabric_.places[chosen.place->index].get();
 }

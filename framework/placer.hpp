@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,22 @@ class Placer {
   /// The device for a call that has waited for one, by its policy; null: the device it would be has
   /// enough to do. The call's place and scalars are not looked at: `trial` has them.
   Place* try_place(const Call& call, Op& trial, PlacementPolicy& policy);
+  /// A call that waits for a device, with its op as `try_place` takes it, and the others it is
+  /// behind besides its tensors, by their positions.
+  struct Waiting {
+    Call call;
+    Op* trial = nullptr;
+    std::vector<std::uint32_t> after;
+  };
+  /// What `policy` plans for those, the oldest first. A planned device is the place's index.
+  std::vector<PlannedOp> plan(std::span<const Waiting> waiting, PlacementPolicy& policy);
+  /// Whether a call may be given to the device: it has not enough to do.
+  [[nodiscard]] bool has_room(std::uint32_t device) const;
+  /// Gives the call, which has waited, to a device by its plan.
+  Place* give_planned(const Call& call, Op& trial, std::uint32_t device);
+  /// Whether any device can run the call.
+  [[nodiscard]] bool can_place(const Call& call) const;
+
   /// An op that `try_place` found a device for has settled: there may be room for another.
   void has_settled(const Place& place);
 
@@ -56,13 +73,21 @@ class Placer {
     DeviceTimeline timeline;
     std::atomic<std::uint32_t> given_late{0};  // by `try_place`, not settled
     explicit Device(DeviceForecast given) : forecast(std::move(given)), timeline(forecast.width) {}
+    [[nodiscard]] double assumed(Op& op) const {
+      return forecast.assumed ? forecast.assumed(op) : 0;
+    }
   };
 
+  class WindowMaker;
   using Options = SmallVector<PlacementOption, 16>;
+  [[nodiscard]] bool fits(const Place& place, const Call& call, std::size_t bytes) const;
+  [[nodiscard]] std::size_t bytes_of(const Call& call) const;
   void list_options(const Call& call, Options& options) const;
   void estimate(const Call& call, Op& trial, double now, Options& options);
   void give(const Call& call, const PlacementOption& chosen, double now);
   Place& choose(const Call& call, Op& trial, PlacementPolicy& policy);
+  // With the device's lock.
+  static void correct(Device& device, const Place& place, double now);
 
   Fabric& fabric_;
   const std::function<double()> now_;

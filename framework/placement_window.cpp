@@ -1,0 +1,180 @@
+#include "framework/placement_window.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t kBefore = std::numeric_limits<std::uint32_t>::max();
+
+// One value of a tensor: the one there is now, or what an op of the window makes of it.
+struct Version {
+  std::uint32_t tensor = 0;
+  std::uint32_t writer = kBefore;
+  std::vector<std::uint32_t> readers;
+};
+
+// What one op needs of others in the window.
+struct Needs {
+  std::vector<std::uint32_t> reads, writes;  // versions
+  std::vector<std::uint32_t> before;         // ops that only must have ended
+};
+
+// Who waits for whom, as submission will work it out.
+class WindowGraph {
+ public:
+  explicit WindowGraph(const PlacementWindow& window) : needs(window.ops.size()) {
+    std::vector<std::uint32_t> newest(window.tensors.size());
+    for (std::uint32_t t = 0; t < window.tensors.size(); ++t) {
+      newest[t] = t;
+      versions.push_back({t, kBefore, {}});
+    }
+    for (std::uint32_t op = 0; op < window.ops.size(); ++op) {
+      Needs& need = needs[op];
+      need.before = window.ops[op].after;
+      for (const auto& argument : window.ops[op].arguments) {
+        Version& value = versions[newest[argument.tensor]];
+        if (argument.reads) need.reads.push_back(newest[argument.tensor]);
+        if (argument.writes) {
+          if (value.writer != kBefore && !argument.reads) need.before.push_back(value.writer);
+          for (const std::uint32_t reader : value.readers)
+            if (reader != op) need.before.push_back(reader);
+        } else {
+          value.readers.push_back(op);
+        }
+      }
+      for (const auto& argument : window.ops[op].arguments) {
+        if (!argument.writes) continue;
+        newest[argument.tensor] = static_cast<std::uint32_t>(versions.size());
+        need.writes.push_back(newest[argument.tensor]);
+        versions.push_back({argument.tensor, op, {}});
+      }
+    }
+  }
+
+  std::vector<Version> versions;
+  std::vector<Needs> needs;
+};
+
+double mean_of_finite(const std::vector<double>& values) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const double value : values)
+    if (std::isfinite(value)) {
+      sum += value;
+      ++count;
+    }
+  return count ? sum / static_cast<double>(count) : 0;
+}
+
+// The ops in an order that puts nothing before what it needs: the highest priority among all that
+// waits for one, then the longest mean time to the end of that.
+std::vector<std::uint32_t> order_of(const PlacementWindow& window, const WindowGraph& graph) {
+  const double latency = mean_of_finite(window.latency);
+  const double per_byte = mean_of_finite(window.seconds_per_byte);
+  std::vector<double> rank(window.ops.size());
+  std::vector<int> priority(window.ops.size());
+  auto precedes = [&](std::uint32_t before, std::uint32_t op, double between) {
+    rank[before] = std::max(rank[before], rank[op] + between);
+    priority[before] = std::max(priority[before], priority[op]);
+  };
+  for (std::uint32_t op = 0; op < window.ops.size(); ++op) priority[op] = window.ops[op].priority;
+  for (std::uint32_t op = static_cast<std::uint32_t>(window.ops.size()); op-- > 0;) {
+    rank[op] += mean_of_finite(window.ops[op].run);
+    for (const std::uint32_t read : graph.needs[op].reads) {
+      const Version& value = graph.versions[read];
+      if (value.writer == kBefore) continue;
+      const auto bytes = static_cast<double>(window.tensors[value.tensor].bytes);
+      precedes(value.writer, op, latency + bytes * per_byte);
+    }
+    for (const std::uint32_t before : graph.needs[op].before) precedes(before, op, 0);
+  }
+  std::vector<std::uint32_t> order(window.ops.size());
+  std::iota(order.begin(), order.end(), 0);
+  // Of equals the older, so that one which takes no time does not overtake what it needs.
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return priority[a] != priority[b] ? priority[a] > priority[b] : rank[a] > rank[b];
+  });
+  return order;
+}
+
+// What one of the ops that a device runs at a time is busy with, by time.
+struct Lane {
+  struct Span {
+    double begin, end;
+  };
+  double free_at = 0;
+  std::vector<Span> spans;
+
+  // When an op of `seconds` can begin, not before `earliest`.
+  [[nodiscard]] double find(double earliest, double seconds) const {
+    double begin = std::max(earliest, free_at);
+    for (const Span& span : spans) {
+      if (begin + seconds <= span.begin) break;
+      begin = std::max(begin, span.end);
+    }
+    return begin;
+  }
+  void take(double begin, double seconds) {
+    const auto behind = std::find_if(spans.begin(), spans.end(),
+                                     [&](const Span& span) { return span.begin >= begin; });
+    spans.insert(behind, {begin, begin + seconds});
+  }
+};
+
+}  // namespace
+
+std::vector<PlannedOp> plan_by_heft(const PlacementWindow& window) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  const WindowGraph graph(window);
+  std::vector<std::vector<Lane>> lanes;
+  for (const auto& device : window.devices) {
+    lanes.emplace_back();
+    for (const double free_at : device.free_at) lanes.back().push_back({free_at, {}});
+  }
+  std::vector<std::vector<double>> there(graph.versions.size());  // by device
+  for (std::size_t t = 0; t < window.tensors.size(); ++t) there[t] = window.tensors[t].there;
+  std::vector<double> end(window.ops.size(), kNever);
+  std::vector<PlannedOp> planned;
+  for (const std::uint32_t op : order_of(window, graph)) {
+    const Needs& need = graph.needs[op];
+    double order = 0;
+    for (const std::uint32_t before : need.before) order = std::max(order, end[before]);
+    PlannedOp best{op, 0, kNever};
+    double best_end = kNever;
+    Lane* best_lane = nullptr;
+    for (std::uint32_t d = 0; d < window.devices.size(); ++d) {
+      const double seconds = window.ops[op].run[d];
+      if (!std::isfinite(seconds)) continue;
+      double earliest = order;
+      for (const std::uint32_t read : need.reads)
+        earliest = std::max(earliest, there[read].empty() ? kNever : there[read][d]);
+      if (!std::isfinite(earliest)) continue;
+      for (Lane& lane : lanes[d]) {
+        const double begin = lane.find(earliest, seconds);
+        if (begin + seconds >= best_end) continue;
+        best = {op, d, begin};
+        best_end = begin + seconds;
+        best_lane = &lane;
+      }
+    }
+    if (!best_lane) continue;
+    best_lane->take(best.begin, best_end - best.begin);
+    end[op] = best_end;
+    for (const std::uint32_t written : need.writes) {
+      const std::size_t bytes = window.tensors[graph.versions[written].tensor].bytes;
+      for (std::uint32_t d = 0; d < window.devices.size(); ++d)
+        there[written].push_back(
+            best_end + (d == best.device ? 0 : window.copy_seconds(best.device, d, bytes)));
+    }
+    planned.push_back(best);
+  }
+  std::stable_sort(planned.begin(), planned.end(),
+                   [](const PlannedOp& a, const PlannedOp& b) { return a.begin < b.begin; });
+  return planned;
+}
+
+}  // namespace weft
