@@ -1,7 +1,6 @@
 #include "actors/runtime.hpp"
 
 #include <cstring>
-#include <thread>
 
 #include "actors/collective.hpp"
 #include "actors/runtime_parts.hpp"
@@ -10,6 +9,7 @@
 #include "framework/builtin.hpp"
 #include "framework/gate.hpp"
 #include "framework/memory_pool.hpp"
+#include "framework/spin.hpp"
 #include "framework/virtual_waits.hpp"
 #include "framework/wait_graph.hpp"
 
@@ -151,11 +151,7 @@ void Runtime::wait_idle() const {
   if (thread_must_not_wait())
     throw UsageError("wait_idle() on an actor's thread would stop a device");
   if (virtual_waits::any()) virtual_waits::wait_until_quiet([this] { return in_flight() == 0; });
-  Backoff backoff;
-  while (in_flight() != 0) {
-    backoff.pause();
-    if (backoff.rounds() > 2000) std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
+  wait_and_sleep([this] { return in_flight() == 0; });
 }
 
 std::chrono::nanoseconds Runtime::now() const {

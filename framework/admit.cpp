@@ -1,8 +1,5 @@
 #include "framework/admit.hpp"
 
-#include <chrono>
-#include <thread>
-
 #include "framework/admission.hpp"
 #include "framework/spin.hpp"
 #include "framework/virtual_waits.hpp"
@@ -14,26 +11,21 @@ void wait_for_room(Admission& admission) {
   // Until there is room for many: each look takes cache lines from those that run the ops, and on a
   // core that is shared with them, so does going on after each op that ends.
   const std::int64_t many = admission.limit() / 8;
-  if (virtual_waits::any()) virtual_waits::wait([&] { return admission.has_room(many); });
-  Backoff backoff;
-  while (!admission.has_room(many)) {
-    backoff.pause();
-    if (backoff.rounds() > 2000) std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
+  virtual_waits::wait_in_any_time([&] { return admission.has_room(many); });
 }
 
 bool wait_for_memory(const Fabric& fabric, const MemoryPool& pool, std::size_t bytes) {
   if (bytes > pool.budget()) return false;
   constexpr std::int64_t kLook = 1'000'000;  // ns of virtual time
-  Backoff backoff;
-  for (;;) {
+  bool has_room = false;
+  wait_and_sleep([&] {
     const bool quiet = fabric.in_flight() == 0;  // before the look: what settled has freed
-    if (pool.room() >= bytes) return true;
-    if (quiet) return false;
+    has_room = pool.room() >= bytes;
+    if (has_room || quiet) return true;
     if (virtual_waits::any()) virtual_waits::wait_for([&] { return pool.room() >= bytes; }, kLook);
-    backoff.pause();
-    if (backoff.rounds() > 2000) std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
+    return false;
+  });
+  return has_room;
 }
 
 std::string out_of_memory(const MemoryPool& pool, std::size_t bytes) {

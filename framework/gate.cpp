@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstring>
 #include <optional>
-#include <thread>
 #include <unordered_set>
 #include <utility>
 
@@ -12,11 +11,7 @@
 #include "framework/call_builder.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/placer.hpp"
-#include "framework/residency.hpp"
-#include "framework/spin.hpp"
-#include "framework/tensor.hpp"
 #include "framework/trial_op.hpp"
-#include "framework/victims.hpp"
 #include "framework/virtual_waits.hpp"
 
 namespace weft {
@@ -123,19 +118,14 @@ struct Gate::Queued {
 };
 
 Gate::Gate(Fabric& fabric, Admission& admission, bool polls, std::function<void()> look)
-    : fabric_(fabric), admission_(admission), polls_(polls), look_(std::move(look)) {}
+    : fabric_(fabric),
+      admission_(admission),
+      polls_(polls),
+      look_(std::move(look)),
+      eviction_(fabric, uses_, mutex_, *this) {}
 
 Gate::~Gate() {
   for (auto& pool : fabric_.memories) pool->set_watch(nullptr);
-}
-
-bool Gate::may_help(MemoryPool& pool) {
-  if (pool.leaving() > 0) return true;
-  bool may = false;
-  pool.residents().for_each([&](const Replica& replica) {
-    may = may || (replica.plans == 0 && !replica.tensor->is_pinned);
-  });
-  return may;
 }
 
 Op* Gate::queue(const Call& call) {
@@ -226,23 +216,13 @@ bool Gate::get_room(MemoryPool& pool, std::size_t bytes) {
     admission_.take_in();
   }
   look_();
-  auto is_answered = [&] { return request->answer.load(std::memory_order_acquire) != 0; };
-  if (virtual_waits::any()) virtual_waits::wait(is_answered);
-  Backoff backoff;
-  while (!is_answered()) {
-    backoff.pause();
-    if (backoff.rounds() > 2000) std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
+  virtual_waits::wait_in_any_time(
+      [&] { return request->answer.load(std::memory_order_acquire) != 0; });
   return request->answer.load(std::memory_order_acquire) > 0;
 }
 
 void Gate::wait_until_open() {
-  if (virtual_waits::any()) virtual_waits::wait([this] { return !is_shut(); });
-  Backoff backoff;
-  while (is_shut()) {
-    backoff.pause();
-    if (backoff.rounds() > 2000) std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
+  virtual_waits::wait_in_any_time([this] { return !is_shut(); });
 }
 
 void Gate::look() {
@@ -383,22 +363,13 @@ Gate::Outcome Gate::let_through(Queued& entry, const Memories& full) {
 
 // False: nothing will ever be given back.
 bool Gate::make_room(MemoryPool& pool, std::size_t bytes, const Queued* for_whom) {
-  if (pool.room() + pool.leaving() >= bytes) return true;
-  if (evict(pool, bytes, for_whom) > 0 || pool.leaving() > 0) return true;
-  // There may be no room to write back to.
-  bool is_made = false;
-  for (const auto& place : fabric_.places) {
-    MemoryPool& other = *fabric_.memories[place->memory];
-    if (place->kind != DeviceKind::Socket || &other == &pool) continue;
-    other.set_watch(this);
-    is_made = other.leaving() > 0 || evict(other, other.room() + bytes, for_whom) > 0 || is_made;
+  if (for_whom) return eviction_.make_room(pool, bytes, {for_whom->arguments, for_whom->position});
+  std::uint64_t position = 0;
+  {
+    std::lock_guard lock(mutex_);
+    position = queue_.empty() ? next_position_ : queue_.front()->position;
   }
-  return is_made && (evict(pool, bytes, for_whom) > 0 || is_anything_leaving());
-}
-
-bool Gate::is_anything_leaving() const {
-  return std::any_of(fabric_.memories.begin(), fabric_.memories.end(),
-                     [](const auto& pool) { return pool->leaving() > 0; });
+  return eviction_.make_room(pool, bytes, {{}, position});
 }
 
 // Takes over `op`.
@@ -427,112 +398,6 @@ void Gate::remove(Queued& entry) {
   }
   gone.reset();  // may drop the last handle of a tensor
   admission_.let_out();
-}
-
-std::size_t Gate::evict(MemoryPool& pool, std::size_t bytes, const Queued* for_whom) {
-  const std::size_t there = pool.room() + pool.leaving();
-  if (bytes <= there) return 0;
-  std::vector<EvictionCandidate> candidates;
-  std::vector<TensorHandle> handles;
-  std::uint32_t memory = 0;
-  std::uint64_t now = for_whom ? for_whom->position : 0;
-  {
-    std::lock_guard lock(mutex_);
-    if (!for_whom) now = queue_.empty() ? next_position_ : queue_.front()->position;
-    pool.residents().for_each([&](Replica& replica) {
-      TensorState& tensor = *replica.tensor;
-      if (replica.plans > 0 || tensor.is_pinned || replica.bytes == 0) return;
-      if (for_whom)
-        for (const Argument& argument : for_whom->arguments)
-          if (argument.tensor == &tensor && argument.access != Access::Reduce) return;
-      memory = replica.memory;
-      // A handle, unless the last is gone and the bytes go by themselves.
-      std::uint32_t count = tensor.handles.load(std::memory_order_relaxed);
-      do {
-        if (count == 0) return;
-      } while (!tensor.handles.compare_exchange_weak(count, count + 1, std::memory_order_relaxed));
-      handles.emplace_back(&tensor);
-      candidates.push_back({.bytes = MemoryPool::round_up(replica.bytes)});
-    });
-    for (std::size_t i = 0; i < handles.size(); ++i) {
-      const NextUses::Next next = uses_.next(handles[i].state(), memory);
-      candidates[i].next_use = next.position;
-      candidates[i].is_dead = next.is_dead;
-    }
-  }
-  for (std::size_t i = 0; i < handles.size(); ++i) {
-    TensorState& tensor = *handles[i].state();
-    std::lock_guard lock(tensor.lock);
-    EvictionCandidate& each = candidates[i];
-    each.last_use = tensor.last_use;
-    each.is_clean = tensor.replicas.size() > 1;
-    each.is_busy = tensor.writer && !tensor.writer->is_settled();
-    for (const Op* reader : tensor.readers) each.is_busy = each.is_busy || !reader->is_settled();
-    // Its sum will be taken before long.
-    if (tensor.is_partial && each.next_use == NextUses::kNever) each.next_use = now + 1;
-  }
-  std::size_t evicted = 0;
-  // One that cannot be evicted after all makes another choice necessary.
-  while (bytes > there + evicted && !candidates.empty()) {
-    const auto chosen = choose_victims(candidates, bytes - there - evicted, now);
-    std::vector<bool> is_gone(candidates.size());
-    for (const std::size_t i : chosen) {
-      is_gone[i] = true;
-      TensorState& tensor = *handles[i].state();
-      const Argument argument{&tensor, Access::In, nullptr};
-      TensorLocks locks(fabric_, {&argument, 1});  // what is written back is a submission
-      if (evict_replica(tensor, memory, candidates[i].is_dead)) evicted += candidates[i].bytes;
-    }
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      if (is_gone[i]) continue;
-      if (kept != i) {
-        candidates[kept] = candidates[i];
-        handles[kept] = std::move(handles[i]);
-      }
-      ++kept;
-    }
-    candidates.resize(kept);
-    handles.resize(kept);
-  }
-  return evicted;
-}
-
-// The tensor's lock is held. False: its value would be lost.
-bool Gate::evict_replica(TensorState& tensor, std::uint32_t memory, bool is_dead) {
-  discard_failed_copies(tensor);
-  Replica* replica = find_replica(tensor, memory);
-  if (!replica || replica->plans > 0 || tensor.is_pinned) return false;
-  bool is_elsewhere = false;
-  for (const Replica* other : tensor.replicas)
-    is_elsewhere = is_elsewhere ||
-                   (other != replica &&
-                    !(other->ready && other->ready->is_settled() && other->ready->has_failed()));
-  if (!is_elsewhere && !is_dead) {
-    // The nearest memory of a socket that has room.
-    const Path* best = nullptr;
-    double best_seconds = 0;
-    for (const auto& place : fabric_.places) {
-      if (place->kind != DeviceKind::Socket || place->memory == memory) continue;
-      const Path& path = fabric_.path(memory, place->memory);
-      if (path.segments.empty()) continue;
-      if (fabric_.memories[place->memory]->room() < MemoryPool::round_up(tensor.bytes())) continue;
-      const double seconds = copy_seconds(path, tensor.bytes());
-      if (best && seconds >= best_seconds) continue;
-      best = &path;
-      best_seconds = seconds;
-    }
-    if (!best) return false;
-    const Source source{replica, best};
-    Reservation reservation(fabric_, Budget::Gate);
-    if (!reservation.add_way(tensor, source, true)) return false;
-    reservation.commit();
-    send_copies(fabric_, tensor, source);
-    written_back_.fetch_add(tensor.bytes(), std::memory_order_relaxed);
-  }
-  drop_replica(tensor, replica);
-  evictions_.fetch_add(1, std::memory_order_relaxed);
-  return true;
 }
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "framework/admission.hpp"
+#include "framework/eviction.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/next_uses.hpp"
 #include "framework/submit.hpp"
@@ -41,7 +42,7 @@ class Gate final : public MemoryWatch {
   /// Something is queued: what is submitted now must queue too.
   [[nodiscard]] bool is_shut() const { return queued_.load(std::memory_order_seq_cst) != 0; }
   /// Whether evicting something could make room in `pool`, or room is on its way.
-  [[nodiscard]] bool may_help(MemoryPool& pool);
+  [[nodiscard]] static bool may_help(MemoryPool& pool) { return Eviction::may_help(pool); }
 
   /// Queues a call, which is copied, and returns its stand-in; the caller owns one reference. Waits
   /// while the window is full; never on an actor's thread. Any thread.
@@ -66,12 +67,8 @@ class Gate final : public MemoryWatch {
   void look();
 
   /// Replicas evicted so far, and the bytes written back for that.
-  [[nodiscard]] std::uint64_t evictions() const {
-    return evictions_.load(std::memory_order_relaxed);
-  }
-  [[nodiscard]] std::uint64_t bytes_written_back() const {
-    return written_back_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::uint64_t evictions() const { return eviction_.evictions(); }
+  [[nodiscard]] std::uint64_t bytes_written_back() const { return eviction_.bytes_written_back(); }
 
   /// Something under way may make room without giving bytes back: `look` again.
   [[nodiscard]] bool must_poll() const { return must_poll_; }
@@ -101,20 +98,16 @@ class Gate final : public MemoryWatch {
   void finish(Queued& entry, Op* op);
   void remove(Queued& entry);
   bool make_room(MemoryPool& pool, std::size_t bytes, const Queued* for_whom);
-  [[nodiscard]] bool is_anything_leaving() const;
-  // Evicts until `bytes` are there or leaving. Returns the bytes that will be given back.
-  std::size_t evict(MemoryPool& pool, std::size_t bytes, const Queued* for_whom);
-  bool evict_replica(TensorState& tensor, std::uint32_t memory, bool is_dead);
 
   Fabric& fabric_;
   Admission& admission_;
   const bool polls_;
   const std::function<void()> look_;
-  std::atomic<std::uint64_t> evictions_{0}, written_back_{0};
   std::atomic<std::uint32_t> queued_{0};
   std::mutex mutex_;
   std::deque<std::unique_ptr<Queued>> queue_;  // only the actor takes out
   NextUses uses_;
+  Eviction eviction_;  // looks at `uses_` under `mutex_`
   std::vector<std::shared_ptr<Request>> requests_;
   bool must_poll_ = false;  // the actor's
   std::uint64_t next_position_ = 1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #if defined(__x86_64__)
@@ -32,6 +33,17 @@ class Backoff {
  private:
   unsigned rounds_ = 0;
 };
+
+/// Waits until `done()`, which is asked again and again: backs off, then sleeps between looks. For
+/// waits of the program's threads that may be long.
+template <class Done>
+void wait_and_sleep(const Done& done) {
+  Backoff backoff;
+  while (!done()) {
+    backoff.pause();
+    if (backoff.rounds() > 2000) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
 
 /// A lock of one byte for critical sections of some ten instructions. Works with std::lock_guard.
 class SpinLock {

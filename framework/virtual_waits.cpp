@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "framework/failure.hpp"
+#include "framework/spin.hpp"
 
 namespace weft::virtual_waits {
 namespace {
@@ -102,6 +103,11 @@ void wait(const std::function<bool()>& done) {
 
 void wait_until_quiet(const std::function<bool()>& done) {
   wait(done, [] { return false; });
+}
+
+void wait_in_any_time(const std::function<bool()>& done) {
+  if (any()) wait(done);
+  wait_and_sleep(done);
 }
 
 bool wait_for(const std::function<bool()>& done, std::int64_t nanoseconds) {

@@ -43,6 +43,9 @@ bool are_mixed();
 void wait(const std::function<bool()>& done);
 /// The same for a `done` that is true only when all is quiet: asked when nothing more can happen.
 void wait_until_quiet(const std::function<bool()>& done);
+/// Waits for `done` whatever runtimes there are: as `wait` if any is in virtual time; then it looks
+/// again and again, for runtimes in real time.
+void wait_in_any_time(const std::function<bool()>& done);
 /// As `wait` for at most `nanoseconds` of virtual time, which have passed if it returns false,
 /// unless a message that is on its way never arrives; returns `done()`.
 bool wait_for(const std::function<bool()>& done, std::int64_t nanoseconds);
