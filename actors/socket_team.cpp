@@ -186,7 +186,7 @@ void SocketLane::offer_rest(const Op& op) {
   if (!long_op && !(someone_idle && worth_coming)) return;
   if (long_op || local_.size() > kMost) {
     offered_ = std::exchange(local_, {});
-    offered_first_.store(offered_.front(), std::memory_order_release);
+    offered_first_.store(offered_.chain(), std::memory_order_release);
   } else {  // the newest half: the oldest are what others wait for
     ReadyList kept;
     for (std::size_t i = local_.size() / 2; i > 0; --i) kept.push_back(local_.pop_front());
@@ -204,8 +204,10 @@ void SocketLane::offer_rest(const Op& op) {
 // What was offered and not taken is ours again, before what the op made ready.
 void SocketLane::take_back() {
   if (offered_.empty()) return;
-  const ReadyList offered = std::exchange(offered_, {});
-  if (offered_first_.exchange(nullptr, std::memory_order_acquire)) local_ = offered;
+  ReadyList offered = std::exchange(offered_, {});
+  if (!offered_first_.exchange(nullptr, std::memory_order_acquire)) return;
+  offered.unchain();
+  local_ = offered;
 }
 
 // An op that another lane had too many of: what writes the same data next prefers this lane.

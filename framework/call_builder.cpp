@@ -140,6 +140,7 @@ Op* CallBuilder::build(Failure* doomed) {
       make_op(&code, arguments_.size(), count_waits(needs, domain), call_.scalar_bytes, references);
   op->device = static_cast<std::uint16_t>(place.index);
   op->domain = domain;
+  op->priority = call_.priority;
   for (std::size_t i = 0; i < arguments_.size(); ++i)
     op->args()[i] = ArgSlot(replicas[i], arguments_[i].access);
   if (call_.write_scalars) call_.write_scalars(op->scalars(), call_.context);

@@ -79,6 +79,15 @@ class Device {
   [[nodiscard]] Fabric& fabric() const { return *fabric_; }
   [[nodiscard]] Place& place() const { return *place_; }
 
+  /// The same device for ops that go before others which could begin there too (or after them): on
+  /// a lane, among those that have not been started or issued, and in the window of submissions. It
+  /// changes no order that data ask for.
+  [[nodiscard]] Device with(Priority priority) const {
+    Device made = *this;
+    made.priority_ = priority;
+    return made;
+  }
+
   /// Sends one op to this device. Arguments as the kernel's parameters: scalars, and `in(t)`,
   /// `out(t)`, `inout(t)`, `reduce(t)` for views; `after(future)` may follow. Returns the op's
   /// future at once; waits only at the admission limits. Throws `UsageError` for a call that cannot
@@ -191,6 +200,7 @@ class Device {
     Call call;
     call.place = place_;
     call.policy = policy_;
+    call.priority = priority_;
     call.code = &code;
     call.arguments = arguments;
     call.after = after;
@@ -210,6 +220,7 @@ class Device {
   Fabric* fabric_;
   Place* place_;
   PlacementPolicy* policy_ = nullptr;  // of the runtime
+  Priority priority_ = Priority::Normal;
 };
 
 }  // namespace weft

@@ -15,7 +15,7 @@ std::atomic<std::uintptr_t>& list_of(Op* op, Stage stage) {
 }
 
 FollowerChunk* make_chunk() {
-  std::uint16_t size_class = 0;
+  std::uint8_t size_class = 0;
   return static_cast<FollowerChunk*>(op_pool::allocate(sizeof(FollowerChunk), size_class));
 }
 

@@ -161,6 +161,7 @@ Future when_all(std::initializer_list<Future> futures) {
 Promise::Promise(std::string_view name) {
   static const KernelCode& code = make_code("promise", nullptr);
   op_ = make_op(&code, 0, 0, name.size() + 1, 2);
+  op_->waits_for_program = true;
   char* bytes = static_cast<char*>(op_->scalars());
   *std::copy(name.begin(), name.end(), bytes) = '\0';
   publish(op_);

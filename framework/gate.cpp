@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <unordered_set>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "framework/call_builder.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/placer.hpp"
+#include "framework/tensor.hpp"
 #include "framework/trial_op.hpp"
 #include "framework/virtual_waits.hpp"
 
@@ -19,6 +21,9 @@ namespace {
 
 // How far past a stuck submission others may overtake it.
 constexpr std::size_t kOvertaking = 64;
+// A plan is made anew after so many ops have been given to devices by it, or have come since.
+constexpr std::size_t kReplanAfter = 8;
+constexpr std::uint32_t kUnplanned = std::numeric_limits<std::uint32_t>::max();
 
 // Codes of inline ops live as long as the process.
 KernelCode* make_stand_in_code(const char* name) {
@@ -71,7 +76,13 @@ struct Gate::Queued {
   std::size_t scalar_bytes = 0;
   Mailbox* owner = nullptr;
   std::optional<Domain> domain;
-  std::uint32_t memory = 0;  // of a transfer
+  Priority priority = Priority::Normal;
+  std::uint32_t memory = 0;        // of a transfer
+  std::unique_ptr<TrialOp> trial;  // of one that waits for a device
+  // By the newest plan; kUnplanned: not in it.
+  std::uint32_t planned_device = kUnplanned;
+  std::size_t planned_turn = 0;
+  bool was_left_out = false;  // though nothing that is planned is older
 
   Queued() = default;
   ~Queued() {
@@ -83,6 +94,20 @@ struct Gate::Queued {
   Queued& operator=(const Queued&) = delete;
 
   [[nodiscard]] bool is_transfer() const { return !code; }
+  [[nodiscard]] bool is_planned_by(const PlacementPolicy& by) const {
+    return !place && policy == &by;
+  }
+  // It must not overtake `other`.
+  [[nodiscard]] bool is_behind(const Queued& other) const {
+    for (const Op* op : after)
+      if (op == other.stand_in) return true;
+    for (const Argument& mine : arguments)
+      for (const Argument& theirs : other.arguments)
+        if (mine.tensor == theirs.tensor &&
+            (mine.access != Access::In || theirs.access != Access::In))
+          return true;
+    return false;
+  }
   [[nodiscard]] std::uint32_t memory_of(std::size_t i) const {
     if (is_transfer()) return i == 0 ? NextUses::kElsewhere : memory;
     if (!place) return NextUses::kElsewhere;
@@ -93,6 +118,11 @@ struct Gate::Queued {
     handles.emplace_back(argument.tensor);
     arguments.push_back(argument);
   }
+  // What costs are asked of.
+  Op& trial_op() {
+    if (!trial) trial = std::make_unique<TrialOp>(*code, arguments, scalars.data(), scalar_bytes);
+    return trial->op();
+  }
   // The call as it was given.
   [[nodiscard]] Call call() {
     Call made;
@@ -101,6 +131,7 @@ struct Gate::Queued {
     made.arguments = arguments;
     made.memories = memories;
     made.after = after;
+    made.priority = priority;
     made.scalar_bytes = scalar_bytes;
     made.owner = owner;
     made.domain = domain;
@@ -140,6 +171,7 @@ Op* Gate::queue(const Call& call) {
     if (op) acquire(op);
     entry->after.push_back(op);
   }
+  entry->priority = call.priority;
   entry->scalar_bytes = call.scalar_bytes;
   entry->owner = call.owner;
   entry->domain = call.domain;
@@ -265,21 +297,29 @@ bool Gate::look_at_queue() {
     std::lock_guard lock(mutex_);
     for (const auto& entry : queue_) entries.push_back(entry.get());
   }
-  std::unordered_set<const TensorState*> held;  // tensors of those that are stuck
-  std::unordered_set<const Op*> waiting;        // their stand-ins
-  Memories full;                                // memories they want room in
+  const std::size_t planned = give_by_plans(entries);
+  std::unordered_set<const TensorState*> used, written;  // tensors of those that are stuck
+  std::unordered_set<const Op*> waiting;                 // their stand-ins
+  Memories full;                                         // memories they want room in
   std::size_t stuck = 0;
-  for (Queued* entry : entries) {
+  for (std::size_t at = 0; at < entries.size(); ++at) {
+    Queued* const entry = entries[at];
     bool must_wait = false;
-    for (std::size_t i = 0; i < entry->arguments.size() && !must_wait; ++i)
-      must_wait = held.contains(entry->arguments[i].tensor) || full.contains(entry->memory_of(i));
+    for (std::size_t i = 0; i < entry->arguments.size() && !must_wait; ++i) {
+      const Argument& argument = entry->arguments[i];
+      const auto& others = argument.access == Access::In ? written : used;
+      must_wait = others.contains(argument.tensor) || full.contains(entry->memory_of(i));
+    }
     for (const Op* op : entry->after) must_wait = must_wait || waiting.contains(op);
     if (!must_wait && let_through(*entry, full) == Outcome::Through) {
       remove(*entry);
       continue;
     }
-    if (++stuck > kOvertaking) break;
-    for (const Argument& argument : entry->arguments) held.insert(argument.tensor);
+    if (++stuck > kOvertaking && at >= planned) break;
+    for (const Argument& argument : entry->arguments) {
+      used.insert(argument.tensor);
+      if (argument.access != Access::In) written.insert(argument.tensor);
+    }
     waiting.insert(entry->stand_in);
     if (!entry->place) continue;  // it waits for a device
     for (std::size_t i = 0; i < entry->arguments.size(); ++i)
@@ -295,12 +335,106 @@ Op* Gate::try_submit(Queued& entry, Shortage& shortage) {
   return weft::try_submit(fabric_, entry.call(), Budget::Gate, shortage);
 }
 
+// Gives devices that are about to run dry what plans say. Returns how many of the first entries
+// must be looked at: the last one that has been given is among them.
+std::size_t Gate::give_by_plans(const std::vector<Queued*>& entries) {
+  std::vector<PlacementPolicy*> policies;
+  std::size_t looked_at = 0;
+  for (std::size_t at = 0; at < entries.size(); ++at) {
+    PlacementPolicy* const policy = entries[at]->policy;
+    if (!policy || policy->plans_ahead() == 0) continue;
+    if (entries[at]->place)
+      looked_at = at + 1;
+    else if (std::find(policies.begin(), policies.end(), policy) == policies.end())
+      policies.push_back(policy);
+  }
+  for (PlacementPolicy* policy : policies)
+    looked_at = std::max(looked_at, give_by_plan(entries, *policy));
+  return looked_at;
+}
+
+std::size_t Gate::give_by_plan(const std::vector<Queued*>& entries, PlacementPolicy& policy) {
+  Placer& placer = *fabric_.placer.load(std::memory_order_acquire);
+  std::vector<std::size_t> window;
+  std::size_t unplanned = 0;
+  for (std::size_t at = 0; at < entries.size() && window.size() < policy.plans_ahead(); ++at) {
+    if (!entries[at]->is_planned_by(policy)) continue;
+    window.push_back(at);
+    unplanned += entries[at]->planned_device == kUnplanned;
+  }
+  bool has_room = false;
+  for (const auto& place : fabric_.places) has_room = has_room || placer.has_room(place->index);
+  if (!has_room) return 0;
+  std::size_t given = 0;
+  if (unplanned < kReplanAfter && given_by_plan_ < kReplanAfter)
+    given = give_planned(entries, window);
+  if (given == 0) {
+    plan(entries, window, policy);
+    given = give_planned(entries, window);
+  }
+  given_by_plan_ += given;
+  std::size_t looked_at = 0;
+  for (const std::size_t at : window)
+    if (entries[at]->place) looked_at = at + 1;
+  return looked_at;
+}
+
+void Gate::plan(const std::vector<Queued*>& entries, const std::vector<std::size_t>& window,
+                PlacementPolicy& policy) {
+  std::vector<Placer::Waiting> waiting;
+  for (const std::size_t at : window) {
+    Queued& entry = *entries[at];
+    Placer::Waiting made{entry.call(), &entry.trial_op(), {}};
+    for (std::uint32_t i = 0; i < waiting.size(); ++i)
+      for (const Op* op : entry.after)
+        if (op == entries[window[i]]->stand_in) made.after.push_back(i);
+    waiting.push_back(std::move(made));
+    entry.planned_device = kUnplanned;
+  }
+  Placer& placer = *fabric_.placer.load(std::memory_order_acquire);
+  std::size_t turn = 0;
+  for (const PlannedOp& planned : placer.plan(waiting, policy)) {
+    if (planned.op >= window.size() || planned.device >= fabric_.places.size()) continue;
+    Queued& entry = *entries[window[planned.op]];
+    entry.planned_device = planned.device;
+    entry.planned_turn = turn++;
+  }
+  if (!window.empty() && entries[window[0]]->planned_device == kUnplanned)
+    entries[window[0]]->was_left_out = true;
+  given_by_plan_ = 0;
+}
+
+// Gives what is planned to devices that have room. One that needs another of the window comes
+// behind it. Returns how many.
+std::size_t Gate::give_planned(const std::vector<Queued*>& entries,
+                               const std::vector<std::size_t>& window) {
+  Placer& placer = *fabric_.placer.load(std::memory_order_acquire);
+  std::vector<std::size_t> turns = window;
+  std::erase_if(turns, [&](std::size_t at) { return entries[at]->planned_device == kUnplanned; });
+  std::sort(turns.begin(), turns.end(), [&](std::size_t a, std::size_t b) {
+    return entries[a]->planned_turn < entries[b]->planned_turn;
+  });
+  std::size_t given = 0;
+  for (const std::size_t at : turns) {
+    Queued& entry = *entries[at];
+    if (!placer.has_room(entry.planned_device)) continue;
+    bool must_wait = false;
+    for (std::size_t before = 0; before < at && !must_wait; ++before)
+      must_wait = !entries[before]->place && entry.is_behind(*entries[before]);
+    if (must_wait) continue;
+    entry.place = placer.give_planned(entry.call(), entry.trial_op(), entry.planned_device);
+    *static_cast<PlacedLate*>(entry.stand_in->scalars()) = {&placer, entry.place};
+    ++given;
+  }
+  return given;
+}
+
 // False: it must wait for a device.
 bool Gate::place(Queued& entry) {
-  const Call call = entry.call();
-  TrialOp trial(*entry.code, entry.arguments, entry.scalars.data(), entry.scalar_bytes);
+  // The oldest that a plan leaves out is placed without.
+  if (entry.policy->plans_ahead() > 0 && !entry.was_left_out) return false;
   Placer* const placer = fabric_.placer.load(std::memory_order_acquire);
-  entry.place = placer->try_place(call, trial.op(), *entry.policy);
+  entry.place = placer->try_place(entry.call(), entry.trial_op(), *entry.policy);
   if (!entry.place) return false;
   *static_cast<PlacedLate*>(entry.stand_in->scalars()) = {placer, entry.place};
   return true;
@@ -381,6 +515,8 @@ void Gate::finish(Queued& entry, Op* op) {
   DependencySet needs;
   needs.add(op, false);
   connect(entry.stand_in, needs);
+  // A device is not kept waiting for what only the program can settle.
+  if (entry.policy && op->waits_for_program) placed_op_has_settled(*entry.stand_in);
   satisfy(entry.stand_in, send_to_owner());
   release(op);
 }

@@ -94,6 +94,12 @@ class Gate final : public MemoryWatch {
   // Those in `full` are wanted by older ones.
   Outcome let_through(Queued& entry, const Memories& full);
   bool place(Queued& entry);
+  std::size_t give_by_plans(const std::vector<Queued*>& entries);
+  std::size_t give_by_plan(const std::vector<Queued*>& entries, PlacementPolicy& policy);
+  void plan(const std::vector<Queued*>& entries, const std::vector<std::size_t>& window,
+            PlacementPolicy& policy);
+  std::size_t give_planned(const std::vector<Queued*>& entries,
+                           const std::vector<std::size_t>& window);
   Op* try_submit(Queued& entry, Shortage& shortage);
   void finish(Queued& entry, Op* op);
   void remove(Queued& entry);
@@ -109,7 +115,9 @@ class Gate final : public MemoryWatch {
   NextUses uses_;
   Eviction eviction_;  // looks at `uses_` under `mutex_`
   std::vector<std::shared_ptr<Request>> requests_;
-  bool must_poll_ = false;  // the actor's
+  // The actor's.
+  bool must_poll_ = false;
+  std::size_t given_by_plan_ = 0;  // ops, since the newest
   std::uint64_t next_position_ = 1;
 };
 

@@ -17,7 +17,7 @@ Op* make_op(const KernelCode* code, std::size_t args, std::size_t waits, std::si
             std::uint32_t references) {
   const std::size_t bytes =
       sizeof(Op) + args * sizeof(ArgSlot) + waits * sizeof(Op*) + scalar_bytes;
-  std::uint16_t size_class = 0;
+  std::uint8_t size_class = 0;
   Op* op = new (op_pool::allocate(bytes, size_class)) Op;
   op->size_class = size_class;
   op->code = code;

@@ -23,6 +23,9 @@ inline bool overwrites(Access access) {
   return access == Access::Out || access == Access::Reduce;
 }
 
+/// Which of the ops that could begin on a device goes first.
+enum class Priority : std::uint8_t { Low, Normal, High };
+
 /// Which device-side waits an engine understands. An op whose producer runs in the same domain may
 /// be launched as soon as the producer is *issued*; across domains, and for `Host`, it needs
 /// *done*.
@@ -66,7 +69,8 @@ struct Op {
   // kAlive once built, 0 when free; see try_acquire(). Not initialised: blocks begin as zeros, and
   // diagnosis may look at one while the next op is made in it.
   std::uint32_t alive;
-  std::uint16_t size_class = 0;
+  std::uint8_t size_class = 0;
+  Priority priority = Priority::Normal;
   std::uint16_t device = 0;
   std::uint16_t arg_count = 0;
   std::uint16_t wait_count = 0;            // producers kept for device-side waits
@@ -84,6 +88,7 @@ struct Op {
   Domain domain = Domain::Host;
   std::atomic<bool> has_heir{false};     // a follower already prefers the same lane
   std::atomic<bool> is_launched{false};  // marked as issued, where nobody can wait for that
+  bool waits_for_program = false;        // behind a promise, by way of others too, when it was made
   std::array<std::atomic<std::uintptr_t>, kSlots> slots{};  // `Op*` and kOrderOnly
   std::array<std::atomic<std::uintptr_t>, 2> more{};        // by stage; see followers.cpp
   std::uint64_t id = 0;

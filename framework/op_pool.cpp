@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kGrain = 64;
 constexpr std::size_t kClasses = 16;  // up to 1 KiB; larger blocks come from the heap
-constexpr std::uint16_t kHeap = 0xffff;
+constexpr std::uint8_t kHeap = 0xff;
 constexpr std::size_t kSlabBytes = 256 << 10;
 constexpr std::size_t kAhead = 2;
 constexpr std::size_t kBatch = 64;  // blocks moved between a thread and the depot at once
@@ -143,7 +143,7 @@ void spill(Magazine& magazine, std::size_t size_class) {
 
 }  // namespace
 
-void* allocate(std::size_t bytes, std::uint16_t& size_class) {
+void* allocate(std::size_t bytes, std::uint8_t& size_class) {
   Cache& mine = cache();
   mine.add(1);
   const std::size_t index = (bytes - 1) / kGrain;
@@ -153,7 +153,7 @@ void* allocate(std::size_t bytes, std::uint16_t& size_class) {
     if (!block) throw std::bad_alloc();
     return block;
   }
-  size_class = static_cast<std::uint16_t>(index);
+  size_class = static_cast<std::uint8_t>(index);
   Magazine& magazine = mine.current[index];
   if (magazine.count == 0) refill(magazine, index);
   void* block = magazine.blocks[--magazine.count];
@@ -167,7 +167,7 @@ void* allocate(std::size_t bytes, std::uint16_t& size_class) {
   return block;
 }
 
-void free(void* memory, std::uint16_t size_class) {
+void free(void* memory, std::uint8_t size_class) {
   Cache& mine = cache();
   mine.add(-1);
   if (size_class == kHeap) {

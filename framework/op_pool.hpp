@@ -12,9 +12,9 @@ namespace weft {
 namespace op_pool {
 
 /// A block of at least `bytes`, aligned to 64. `size_class` receives what `free` needs.
-void* allocate(std::size_t bytes, std::uint16_t& size_class);
+void* allocate(std::size_t bytes, std::uint8_t& size_class);
 /// Takes it back. Where an op keeps its references there must be 0.
-void free(void* block, std::uint16_t size_class);
+void free(void* block, std::uint8_t size_class);
 
 /// Blocks handed out and not returned, over all threads. Exact only while nothing is in flight.
 std::int64_t live();

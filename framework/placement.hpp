@@ -41,7 +41,8 @@ class PlacementPolicy {
   /// Not 0: it binds late, and up to so many ops that wait are given to `plan` together.
   [[nodiscard]] virtual std::size_t plans_ahead() const { return 0; }
   /// Where the ops of the window should run, in the order in which devices are to be given them; an
-  /// op comes behind those it needs. What is left out waits for the next plan. On one thread.
+  /// op comes behind those it needs. What is left out waits for the next plan, but for the oldest,
+  /// which `choose` places then. On one thread.
   [[nodiscard]] virtual std::vector<PlannedOp> plan(const PlacementWindow& /*window*/) {
     return {};
   }

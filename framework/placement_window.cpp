@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -125,11 +126,19 @@ struct Lane {
   }
 };
 
-}  // namespace
+// Where each op runs, in the order in which they were placed, and when all have ended.
+struct Schedule {
+  std::vector<PlannedOp> ops;
+  double end = 0;
+};
 
-std::vector<PlannedOp> plan_by_heft(const PlacementWindow& window) {
+// Each op goes where it ends first; of `fixed` those that are not kFree go to that device.
+constexpr std::uint32_t kFree = std::numeric_limits<std::uint32_t>::max();
+
+Schedule schedule(const PlacementWindow& window, const WindowGraph& graph,
+                  const std::vector<std::uint32_t>& order,
+                  const std::vector<std::uint32_t>& fixed) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
-  const WindowGraph graph(window);
   std::vector<std::vector<Lane>> lanes;
   for (const auto& device : window.devices) {
     lanes.emplace_back();
@@ -138,18 +147,18 @@ std::vector<PlannedOp> plan_by_heft(const PlacementWindow& window) {
   std::vector<std::vector<double>> there(graph.versions.size());  // by device
   for (std::size_t t = 0; t < window.tensors.size(); ++t) there[t] = window.tensors[t].there;
   std::vector<double> end(window.ops.size(), kNever);
-  std::vector<PlannedOp> planned;
-  for (const std::uint32_t op : order_of(window, graph)) {
+  Schedule made;
+  for (const std::uint32_t op : order) {
     const Needs& need = graph.needs[op];
-    double order = 0;
-    for (const std::uint32_t before : need.before) order = std::max(order, end[before]);
+    double ordered = 0;
+    for (const std::uint32_t before : need.before) ordered = std::max(ordered, end[before]);
     PlannedOp best{op, 0, kNever};
     double best_end = kNever;
     Lane* best_lane = nullptr;
     for (std::uint32_t d = 0; d < window.devices.size(); ++d) {
       const double seconds = window.ops[op].run[d];
-      if (!std::isfinite(seconds)) continue;
-      double earliest = order;
+      if (!std::isfinite(seconds) || (fixed[op] != kFree && fixed[op] != d)) continue;
+      double earliest = ordered;
       for (const std::uint32_t read : need.reads)
         earliest = std::max(earliest, there[read].empty() ? kNever : there[read][d]);
       if (!std::isfinite(earliest)) continue;
@@ -164,17 +173,58 @@ std::vector<PlannedOp> plan_by_heft(const PlacementWindow& window) {
     if (!best_lane) continue;
     best_lane->take(best.begin, best_end - best.begin);
     end[op] = best_end;
+    made.end = std::max(made.end, best_end);
     for (const std::uint32_t written : need.writes) {
       const std::size_t bytes = window.tensors[graph.versions[written].tensor].bytes;
       for (std::uint32_t d = 0; d < window.devices.size(); ++d)
         there[written].push_back(
             best_end + (d == best.device ? 0 : window.copy_seconds(best.device, d, bytes)));
     }
-    planned.push_back(best);
+    made.ops.push_back(best);
   }
-  std::stable_sort(planned.begin(), planned.end(),
+  return made;
+}
+
+// Other devices tried for single ops: a plan's time goes with it.
+constexpr std::size_t kMostTries = 32;
+constexpr std::size_t kMostOpsTried = 512;
+
+// One op after the other is tried elsewhere, and left there if all ends sooner then.
+void improve(Schedule& best, const PlacementWindow& window, const WindowGraph& graph,
+             const std::vector<std::uint32_t>& order) {
+  std::vector<std::uint32_t> fixed(window.ops.size(), kFree);
+  std::vector<std::uint32_t> device(window.ops.size(), kFree);
+  for (const PlannedOp& planned : best.ops) device[planned.op] = planned.device;
+  const std::size_t most = std::min(kMostTries, kMostOpsTried / window.ops.size());
+  std::size_t tries = 0;
+  for (const std::uint32_t op : order) {
+    for (std::uint32_t d = 0; d < window.devices.size() && tries < most; ++d) {
+      if (d == device[op] || !std::isfinite(window.ops[op].run[d])) continue;
+      ++tries;
+      const std::uint32_t before = std::exchange(fixed[op], d);
+      Schedule other = schedule(window, graph, order, fixed);
+      if (other.ops.size() < best.ops.size() || other.end >= best.end) {
+        fixed[op] = before;
+        continue;
+      }
+      best = std::move(other);
+      for (const PlannedOp& planned : best.ops) device[planned.op] = planned.device;
+    }
+    fixed[op] = device[op];
+  }
+}
+
+}  // namespace
+
+std::vector<PlannedOp> plan_by_heft(const PlacementWindow& window) {
+  const WindowGraph graph(window);
+  const std::vector<std::uint32_t> order = order_of(window, graph);
+  Schedule made =
+      schedule(window, graph, order, std::vector<std::uint32_t>(window.ops.size(), kFree));
+  if (!window.ops.empty()) improve(made, window, graph, order);
+  std::stable_sort(made.ops.begin(), made.ops.end(),
                    [](const PlannedOp& a, const PlannedOp& b) { return a.begin < b.begin; });
-  return planned;
+  return std::move(made.ops);
 }
 
 }  // namespace weft

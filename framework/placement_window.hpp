@@ -51,8 +51,9 @@ struct PlannedOp {
 /// Plans the window by HEFT (Topcuoglu, Hariri, Wu: Performance-effective and low-complexity task
 /// scheduling for heterogeneous computing, IEEE Transactions on Parallel and Distributed Systems
 /// 13, 2002): by mean time left to the end of all that follows, the longest first, each op goes
-/// where it ends first, into gaps too. Higher priorities, and what they need, come before that. Ops
-/// that no device can run, and those behind them, are left out. In order of beginning.
+/// where it ends first, into gaps too; then some are tried elsewhere, the first ones first, and
+/// left there if all of the window ends sooner. Higher priorities, and what they need, come before
+/// that. Ops that no device can run, and those behind them, are left out. In order of beginning.
 std::vector<PlannedOp> plan_by_heft(const PlacementWindow& window);
 
 }  // namespace weft

@@ -53,9 +53,6 @@ class Placer {
   [[nodiscard]] bool has_room(std::uint32_t device) const;
   /// Gives the call, which has waited, to a device by its plan.
   Place* give_planned(const Call& call, Op& trial, std::uint32_t device);
-  /// Whether any device can run the call.
-  [[nodiscard]] bool can_place(const Call& call) const;
-
   /// An op that `try_place` found a device for has settled: there may be room for another.
   void has_settled(const Place& place);
 

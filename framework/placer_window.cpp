@@ -114,12 +114,6 @@ bool Placer::has_room(std::uint32_t device) const {
   return asked.given_late.load(std::memory_order_seq_cst) < 2 * asked.forecast.width;
 }
 
-bool Placer::can_place(const Call& call) const {
-  const std::size_t bytes = bytes_of(call);
-  return std::any_of(fabric_.places.begin(), fabric_.places.end(),
-                     [&](const auto& place) { return fits(*place, call, bytes); });
-}
-
 Place* Placer::give_planned(const Call& call, Op& trial, std::uint32_t device) {
   const double now = now_();
   Options options;

@@ -42,6 +42,7 @@ struct PlanGraph {
     std::uint32_t lane = 0;
     std::uint16_t device = 0;
     Domain domain = Domain::Host;
+    Priority priority = Priority::Normal;
     bool is_sink = true;  ///< no other node fails with it
     std::vector<Argument> arguments;
     std::vector<Edge> edges;           ///< by producer, each once

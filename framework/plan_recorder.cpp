@@ -72,6 +72,7 @@ std::uint32_t PlanRecorder::new_node(Op* op, std::size_t scalar_bytes) {
   node.lane = op->lane;
   node.device = op->device;
   node.domain = op->domain;
+  node.priority = op->priority;
   if (scalar_bytes > 0) {
     node.scalar_bytes = static_cast<std::uint32_t>(scalar_bytes);
     node.pattern = make_op(op->code, 0, 0, scalar_bytes);

@@ -72,6 +72,7 @@ PlanState::PlanState(Fabric& fabric, std::unique_ptr<PlanGraph> graph)
     step.lane = node.lane;
     step.device = node.device;
     step.domain = node.domain;
+    step.priority = node.priority;
     step.first_argument = static_cast<std::uint32_t>(arguments_.size());
     step.first_edge = static_cast<std::uint32_t>(edges_.size());
     step.arguments = static_cast<std::uint16_t>(node.arguments.size());
@@ -269,6 +270,7 @@ Op* PlanState::make(std::uint32_t n, const DependencySet& outside, Failure* doom
   op->lane = step.lane;
   op->device = step.device;
   op->domain = step.domain;
+  op->priority = step.priority;
   for (std::size_t i = 0; i < step.arguments; ++i) {
     const PlanGraph::Argument& argument = arguments_[step.first_argument + i];
     op->args()[i] = ArgSlot(graph_->slots[argument.slot].kept, argument.access);

@@ -57,6 +57,7 @@ class PlanState {
     std::uint32_t first_argument, first_edge;
     std::uint16_t arguments, edges, waits, device;
     Domain domain;
+    Priority priority;
     bool has_entries, writes_first;
   };
 

@@ -39,6 +39,7 @@ struct Call {
   std::span<const std::uint32_t> memories;
   /// Further ops to wait for, failures included.
   std::span<Op* const> after;
+  Priority priority = Priority::Normal;
   std::size_t scalar_bytes = 0;
   /// Constructs the scalar arguments in the op; `context` is the caller's.
   void (*write_scalars)(void* where, void* context) = nullptr;

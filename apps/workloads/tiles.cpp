@@ -1,6 +1,7 @@
 #include "apps/workloads/tiles.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "apps/workloads/measured.hpp"
@@ -31,11 +32,20 @@ class AmongPlacement final : public PlacementPolicy {
   [[nodiscard]] std::string name() const override { return policy_->name() + " among some"; }
   [[nodiscard]] bool needs_estimates() const override { return policy_->needs_estimates(); }
   [[nodiscard]] bool binds_late() const override { return policy_->binds_late(); }
+  [[nodiscard]] std::size_t plans_ahead() const override { return policy_->plans_ahead(); }
+  [[nodiscard]] std::vector<PlannedOp> plan(const PlacementWindow& window) override {
+    PlacementWindow allowed = window;
+    for (std::size_t d = 0; d < window.devices.size(); ++d)
+      if (!is_allowed(*window.devices[d].place))
+        for (PlacementWindow::Op& op : allowed.ops)
+          op.run[d] = std::numeric_limits<double>::infinity();
+    return policy_->plan(allowed);
+  }
   std::size_t choose(std::span<const PlacementOption> options) override {
     std::vector<PlacementOption> allowed;
     std::vector<std::size_t> numbers;
     for (std::size_t i = 0; i < options.size(); ++i)
-      if (std::find(places_.begin(), places_.end(), options[i].place) != places_.end()) {
+      if (is_allowed(*options[i].place)) {
         allowed.push_back(options[i]);
         numbers.push_back(i);
       }
@@ -43,6 +53,10 @@ class AmongPlacement final : public PlacementPolicy {
   }
 
  private:
+  [[nodiscard]] bool is_allowed(const Place& place) const {
+    return std::find(places_.begin(), places_.end(), &place) != places_.end();
+  }
+
   const std::unique_ptr<PlacementPolicy> policy_;
   std::vector<const Place*> places_;
 };
@@ -50,7 +64,7 @@ class AmongPlacement final : public PlacementPolicy {
 }  // namespace
 
 Parameter placement_parameter() {
-  return word("placement", {"owner", "earliest_finish", "late", "nearest", "round_robin"},
+  return word("placement", {"owner", "earliest_finish", "heft", "late", "nearest", "round_robin"},
               "the tile's owner runs its ops, or a policy places each");
 }
 

@@ -74,7 +74,7 @@ class RandomPlacement final : public PlacementPolicy {
 TEST_CASE("results are the same wherever ops run, under every policy and engine") {
   for_each_engine([](Runtime& runtime, const Device&, const Device&) {
     std::vector<Device> anywheres = {runtime.anywhere()};
-    for (const char* name : {"nearest", "round_robin", "fixed:socket0", "late"})
+    for (const char* name : {"nearest", "round_robin", "fixed:socket0", "late", "heft"})
       anywheres.push_back(runtime.anywhere(std::shared_ptr(make_placement(name))));
     anywheres.push_back(runtime.anywhere(std::make_shared<RandomPlacement>()));
     for (const Device& anywhere : anywheres) {
@@ -238,21 +238,118 @@ TEST_CASE("a device that becomes ten times as slow in mid-run does little harm i
 
 TEST_CASE("ops that bind late have futures, order and failures as all others") {
   for_each_engine([](Runtime& runtime, const Device& device, const Device&) {
-    const Device late = runtime.anywhere(std::shared_ptr(make_placement("late")));
-    const auto x = runtime.from_host(std::vector<float>(16, 0.0f), {16});
-    std::vector<Future> futures;
-    for (int i = 0; i < 200; ++i) {
-      futures.push_back(late.submit(kernels::fill(), static_cast<float>(i), out(x)));
-      if (i % 50 == 0) CHECK(x.to_host()[1] == static_cast<float>(i));
+    for (const char* name : {"late", "heft"}) {
+      const Device late = runtime.anywhere(std::shared_ptr(make_placement(name)));
+      const auto x = runtime.from_host(std::vector<float>(16, 0.0f), {16});
+      std::vector<Future> futures;
+      for (int i = 0; i < 200; ++i) {
+        futures.push_back(late.submit(kernels::fill(), static_cast<float>(i), out(x)));
+        if (i % 50 == 0) CHECK(x.to_host()[1] == static_cast<float>(i));
+      }
+      for (const Future& future : futures) future.wait();
+      device.submit(kernels::fill(), -1.0f, out(x));
+      CHECK(x.to_host()[15] == -1);
+      const Future failed = late.run(
+          "fails", [](Cpu&, InOut<float>) { throw std::runtime_error("on purpose"); }, inout(x));
+      CHECK_THROWS_WITH(failed.wait(), Catch::Matchers::Contains("on purpose"));
+      CHECK(runtime.in_flight() == 0);
     }
-    for (const Future& future : futures) future.wait();
-    device.submit(kernels::fill(), -1.0f, out(x));
-    CHECK(x.to_host()[15] == -1);
-    const Future failed = late.run(
-        "fails", [](Cpu&, InOut<float>) { throw std::runtime_error("on purpose"); }, inout(x));
-    CHECK_THROWS_WITH(failed.wait(), Catch::Matchers::Contains("on purpose"));
-    CHECK(runtime.in_flight() == 0);
   });
+}
+
+TEST_CASE("ops that wait for the program keep no others from their devices") {
+  for (const char* name : {"late", "heft"}) {
+    Runtime runtime(simulated("1 socket x 1 core, 2 gpus"));
+    const Device where = runtime.anywhere(std::shared_ptr(make_placement(name)));
+    const auto x = runtime.from_host(std::vector<float>(4, 0.0f), {4});
+    const auto y = runtime.from_host(std::vector<float>(4, 0.0f), {4});
+    Promise begin("begin");
+    std::vector<Future> held;
+    // One behind the promise itself, the rest behind what that will have written.
+    held.push_back(where.submit(work, 1e6, inout(x), after(begin.future())));
+    for (int i = 0; i < 20; ++i) held.push_back(where.submit(work, 1e6, inout(x)));
+    for (int i = 0; i < 20; ++i) where.submit(work, 1e6, inout(y)).wait();
+    CHECK(y.to_host()[0] == 20);
+    for (const Future& future : held) CHECK_FALSE(future.is_settled());
+    begin.fulfil();
+    CHECK(x.to_host()[0] == 21);
+  }
+}
+
+TEST_CASE("a plan of the window beats placing ops as they come") {
+  // A long chain that begins behind many short ops: who looks ahead begins it first.
+  auto run = [](const char* policy) {
+    Runtime runtime(simulated("1 socket x 1 core, 2 gpus", "gpu1.flops=4"));
+    const Device where = runtime.anywhere(std::shared_ptr(make_placement(policy)));
+    std::vector<Tensor<float>> data;
+    for (int i = 0; i < 41; ++i)
+      data.push_back(runtime.from_host(std::vector<float>(4, 0.0f), {4}));
+    runtime.wait_idle();
+    const double took = seconds_of(runtime, [&] {
+      for (int i = 0; i < 40; ++i)
+        where.submit(work, 1e10, inout(data[static_cast<std::size_t>(i)]));
+      for (int i = 0; i < 20; ++i) where.submit(work, 2e10, inout(data[40]));
+    });
+    CHECK(data[40].to_host()[0] == 20);
+    for (int i = 0; i < 40; ++i) CHECK(data[static_cast<std::size_t>(i)].to_host()[0] == 1);
+    return took;
+  };
+  const double planned = run("heft"), early = run("earliest_finish");
+  // The sum of the speeds, 5.1 TFLOP/s with the core, and the chain on the fast GPU.
+  const double bound = std::max(80e10 / 5.1e12, 40e10 / 4e12);
+  WARN("heft " << planned / bound << ", earliest finish " << early / bound << " x the bound");
+  CHECK(planned <= 1.15 * bound);
+  CHECK(planned < early);
+}
+
+namespace {
+
+// Leaves everything out.
+class NoPlan final : public PlacementPolicy {
+ public:
+  [[nodiscard]] std::string name() const override { return "none"; }
+  std::size_t choose(std::span<const PlacementOption>) override { return 0; }
+  [[nodiscard]] bool binds_late() const override { return true; }
+  [[nodiscard]] std::size_t plans_ahead() const override { return 4; }
+};
+
+}  // namespace
+
+TEST_CASE("a policy that plans nothing holds nothing up") {
+  Runtime runtime(simulated("1 socket x 1 core, 2 gpus"));
+  const Device where = runtime.anywhere(std::make_shared<NoPlan>());
+  const auto x = runtime.from_host(std::vector<float>(4, 0.0f), {4});
+  for (int i = 0; i < 30; ++i) where.submit(work, 1e6, inout(x));
+  CHECK(x.to_host()[0] == 30);
+}
+
+TEST_CASE("ops of higher priority go first, on a lane and in the window") {
+  for (const char* name : {"socket", "heft"}) {
+    RuntimeOptions options = simulated("1 socket x 1 core");
+    options.gpus = GpuMode::None;
+    Runtime runtime(std::move(options));
+    const Device where = std::string(name) == "socket"
+                             ? runtime.socket(0)
+                             : runtime.anywhere(std::shared_ptr(make_placement(name)));
+    std::vector<int> order;
+    Promise begin("begin");
+    const auto x = runtime.from_host(std::vector<float>(4, 0.0f), {4});
+    // Behind one op that takes a while all others become ready.
+    const Future first = where.submit(work, 1e9, inout(x), after(begin.future()));
+    auto add = [&](Priority priority, int number) {
+      where.with(priority).run(
+          "note", [&order, number](Cpu&) { order.push_back(number); }, after(first));
+    };
+    add(Priority::Low, 5);
+    for (int i = 0; i < 2; ++i) add(Priority::Normal, 3 + i);
+    for (int i = 0; i < 2; ++i) add(Priority::High, 1 + i);
+    begin.fulfil();
+    runtime.wait_idle();
+    if (std::string(name) == "socket")
+      CHECK(order == std::vector<int>{1, 2, 3, 4, 5});
+    else  // two are given beforehand
+      CHECK(order.size() == 5);
+  }
 }
 
 TEST_CASE("late ops that nothing can run fail and hold up no others") {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -108,7 +109,8 @@ TEST_CASE("policies choose as their names say") {
   CHECK(turns->choose(options) == 1);
   CHECK(turns->choose(options) == 2);
   CHECK(turns->choose(options) == 0);
-  for (const char* name : {"earliest_finish", "nearest", "round_robin", "fixed:gpu0"})
+  for (const char* name :
+       {"earliest_finish", "heft", "late", "nearest", "round_robin", "fixed:gpu0"})
     CHECK(make_placement(name)->name() == name);
   CHECK_THROWS_WITH(make_placement("best"), Catch::Matchers::Contains("best") &&
                                                 Catch::Matchers::Contains("earliest_finish"));
@@ -208,4 +210,179 @@ TEST_CASE("earliest finish comes near the best placement of small programs") {
   WARN("mean " << sum / kPrograms << ", worst " << worst << " x the best placement");
   CHECK(sum / kPrograms <= 1.15);
   CHECK(worst <= 1.8);  // without a look at what comes next
+}
+
+namespace {
+
+// A program of many ops, each of which needs a few of those not long before it.
+SmallProgram make_large(std::mt19937_64& random, std::size_t devices, std::size_t ops) {
+  auto between = [&](double low, double high) {
+    return low + (high - low) * static_cast<double>(random() >> 11) * 0x1p-53;
+  };
+  SmallProgram made;
+  made.devices = devices;
+  std::vector<double> speed;
+  for (std::size_t d = 0; d < devices; ++d) speed.push_back(between(1, 8));
+  for (std::size_t op = 0; op < ops; ++op) {
+    const double work = between(1, 10);
+    made.run.emplace_back();
+    for (std::size_t d = 0; d < devices; ++d)
+      made.run.back().push_back(work / speed[d] * between(0.7, 1.4));
+    std::vector<std::size_t> before;
+    const std::size_t reach = std::min(op, 4 * devices);
+    for (std::size_t i = random() % 4; reach > 0 && i > 0; --i)
+      before.push_back(op - 1 - random() % reach);
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+    made.producers.push_back(before);
+    made.copy.push_back(between(0, 1.5));
+  }
+  return made;
+}
+
+// `count` ops of the program from those in `left` on, as a policy that plans sees them: op i writes
+// tensor i. `left` rises.
+PlacementWindow window_of(const SmallProgram& program, const std::vector<std::size_t>& left,
+                          std::size_t count, const std::vector<double>& free_at,
+                          const std::vector<double>& end, const std::vector<std::size_t>& where) {
+  PlacementWindow window;
+  for (std::size_t d = 0; d < program.devices; ++d)
+    window.devices.push_back({nullptr, {free_at[d]}});
+  for (std::size_t from = 0; from < program.devices; ++from)
+    for (std::size_t to = 0; to < program.devices; ++to) {
+      window.latency.push_back(0);
+      window.seconds_per_byte.push_back(from == to ? 0 : 1e-6);
+    }
+  for (std::size_t op = 0; op < program.run.size(); ++op) {
+    const auto bytes = static_cast<std::size_t>(program.copy[op] * 1e6);
+    window.tensors.push_back({bytes, std::vector<double>(program.devices)});
+    for (std::size_t d = 0; d < program.devices && end[op] > 0; ++d)
+      window.tensors.back().there[d] = end[op] + (where[op] == d ? 0 : 1e-6 * double(bytes));
+  }
+  for (std::size_t i = 0; i < std::min(count, left.size()); ++i) {
+    PlacementWindow::Op op;
+    op.run = program.run[left[i]];
+    for (const std::size_t producer : program.producers[left[i]])
+      op.arguments.push_back({static_cast<std::uint32_t>(producer), true, false});
+    op.arguments.push_back({static_cast<std::uint32_t>(left[i]), false, true});
+    window.ops.push_back(op);
+  }
+  return window;
+}
+
+// When all is done if each time the first op of a plan over the next `ahead` ones is given away.
+double planned_makespan(const SmallProgram& program, std::size_t ahead) {
+  const std::size_t ops = program.run.size();
+  std::vector<double> free_at(program.devices), end(ops);
+  std::vector<std::size_t> where(ops), left(ops);
+  for (std::size_t i = 0; i < ops; ++i) left[i] = i;
+  while (!left.empty()) {
+    const PlacementWindow window = window_of(program, left, ahead, free_at, end, where);
+    const auto planned = plan_by_heft(window);
+    REQUIRE(planned.size() == window.ops.size());
+    const std::size_t op = left[planned[0].op], d = planned[0].device;
+    double inputs = 0;
+    for (const std::size_t other : program.producers[op]) {
+      REQUIRE(end[other] > 0);  // what it needs comes before it
+      inputs = std::max(inputs, end[other] + (where[other] == d ? 0 : program.copy[other]));
+    }
+    where[op] = d;
+    end[op] = free_at[d] = std::max(free_at[d], inputs) + program.run[op][d];
+    left.erase(left.begin() + planned[0].op);
+  }
+  return *std::max_element(end.begin(), end.end());
+}
+
+// HEFT of the whole program, known beforehand.
+double heft_makespan(const SmallProgram& program) {
+  std::vector<std::size_t> all(program.run.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  const std::vector<double> nothing(all.size());
+  const PlacementWindow window =
+      window_of(program, all, all.size(), std::vector<double>(program.devices), nothing,
+                std::vector<std::size_t>(all.size()));
+  double last = 0;
+  for (const PlannedOp& planned : plan_by_heft(window))
+    last = std::max(last, planned.begin + window.ops[planned.op].run[planned.device]);
+  return last;
+}
+
+}  // namespace
+
+TEST_CASE("plans of a window come near the best placement of small programs") {
+  std::mt19937_64 random(3);
+  double sum = 0, worst = 0;
+  constexpr int kPrograms = 300;
+  for (int i = 0; i < kPrograms; ++i) {
+    const SmallProgram program = make_small(random);
+    const double ratio = planned_makespan(program, 8) / best_makespan(program);
+    sum += ratio;
+    worst = std::max(worst, ratio);
+  }
+  WARN("mean " << sum / kPrograms << ", worst " << worst << " x the best placement");
+  CHECK(sum / kPrograms <= 1.15);
+  CHECK(worst <= 1.5);
+}
+
+TEST_CASE("plans of 64 ops at a time come near HEFT over the whole of larger programs") {
+  std::mt19937_64 random(5);
+  double sum = 0, early = 0;
+  int programs = 0;
+  EarliestFinishPlacement earliest;
+  for (const std::size_t devices : {3u, 6u, 10u})
+    for (int i = 0; i < 3; ++i, ++programs) {
+      const SmallProgram program = make_large(random, devices, 150);
+      const double heft = heft_makespan(program);
+      sum += planned_makespan(program, 64) / heft;
+      early += makespan(program, [&](std::size_t,
+                                     const auto& options) { return earliest.choose(options); }) /
+               heft;
+    }
+  WARN("mean " << sum / programs << " x HEFT, earliest finish " << early / programs);
+  CHECK(sum / programs <= 1.10);
+  CHECK(sum < early);
+}
+
+TEST_CASE("a plan keeps the order that data ask for, and puts priorities first") {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  PlacementWindow window;
+  window.devices = {{nullptr, {0}}, {nullptr, {0}}};
+  window.latency = {0, 10, 10, 0};
+  window.seconds_per_byte = {0, 0, 0, 0};
+  window.tensors = {{4, {0, 0}}, {4, {0, 0}}, {4, {kNever, kNever}}};
+  auto op = [](double here, double there, std::vector<PlacementWindow::Argument> arguments) {
+    PlacementWindow::Op made;
+    made.run = {here, there};
+    made.arguments = std::move(arguments);
+    return made;
+  };
+  // A reader, then who overwrites what it reads, then who reads that; an op that comes behind all.
+  window.ops = {op(4, 4, {{0, true, false}}), op(1, 1, {{0, false, true}}),
+                op(1, 1, {{0, true, true}}), op(1, 1, {})};
+  window.ops[3].after = {2};
+  auto planned = plan_by_heft(window);
+  REQUIRE(planned.size() == 4);
+  for (std::uint32_t i = 0; i < 4; ++i) CHECK(planned[i].op == i);
+  CHECK(planned[1].begin >= 4);
+  CHECK(planned[2].begin == planned[1].begin + 1);
+  CHECK(planned[2].device == planned[1].device);  // moving it takes longer
+  CHECK(planned[3].begin >= planned[2].begin + 1);
+
+  // What nothing can run is left out, and what needs it, and what has no value.
+  window.ops = {op(kNever, kNever, {{0, false, true}}), op(1, 1, {{0, true, false}}),
+                op(1, 1, {{2, true, false}}), op(kNever, 1, {{1, true, false}})};
+  planned = plan_by_heft(window);
+  REQUIRE(planned.size() == 1);
+  CHECK(planned[0].op == 3);
+  CHECK(planned[0].device == 1);
+
+  // The last of equal ones goes first, with what it needs.
+  window.ops.assign(6, op(1, kNever, {}));
+  window.ops[4].arguments = {{1, false, true}};
+  window.ops[5].arguments = {{1, true, false}};
+  window.ops[5].priority = 1;
+  planned = plan_by_heft(window);
+  REQUIRE(planned.size() == 6);
+  CHECK(planned[0].op == 4);
+  CHECK(planned[1].op == 5);
 }
