@@ -73,6 +73,11 @@ Device Runtime::anywhere(std::shared_ptr<PlacementPolicy> policy) const {
   return parts_->anywhere(std::move(policy));
 }
 
+Split Runtime::split(std::vector<Device> devices, std::vector<double> weights) const {
+  (void)anywhere();  // run times are kept from now on
+  return Split(std::move(devices), std::move(weights));
+}
+
 std::vector<Device> Runtime::devices() const {
   std::vector<Device> all;
   for (const auto& place : parts_->fabric->places) all.emplace_back(*parts_->fabric, *place);

@@ -15,6 +15,7 @@
 #include "framework/device.hpp"
 #include "framework/placement.hpp"
 #include "framework/plan.hpp"
+#include "framework/split.hpp"
 #include "topology/machine.hpp"
 
 namespace caf {
@@ -131,6 +132,9 @@ class Runtime {
   /// The same by a policy of the program's own, which the runtime keeps. Throws `UsageError` for
   /// none.
   [[nodiscard]] Device anywhere(std::shared_ptr<PlacementPolicy> policy) const;
+  /// One op over several devices, each with rows that go with its share; see `Split`. Without
+  /// `weights` by speed, which is corrected as runs are known.
+  [[nodiscard]] Split split(std::vector<Device> devices, std::vector<double> weights = {}) const;
   /// `host`, `emulated`, `cuda`, `simulated`.
   [[nodiscard]] std::string engine_of(const Device& device) const;
 

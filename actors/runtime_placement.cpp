@@ -68,6 +68,8 @@ std::vector<DeviceForecast> Runtime::Parts::forecasts() const {
       rates << " " << model.fp32 << " flop/s, " << model.memory << " B/s";
       forecast.model += rates.str();
     }
+    // A part of a split op has the socket's cores to itself; in virtual time an op has one.
+    forecast.flops_per_second = model.fp32 * (simulation ? 1 : forecast.width);
     forecast.assumed = [model](Op& op) {
       return 1e-9 * static_cast<double>(model.gap_ns) + seconds_on(model, op);
     };

@@ -94,12 +94,16 @@ class Device {
   /// be right.
   template <class... Params, class... Given>
   Future submit(const Kernel<Params...>& kernel, Given&&... given) const {
-    if constexpr (sizeof...(Given) == sizeof...(Params)) {
-      return Future(send<Params...>(kernel.code(), {}, std::forward<Given>(given)...));
-    } else {
-      return submit_after<Params...>(std::make_index_sequence<sizeof...(Params)>(), kernel,
-                                     std::forward_as_tuple(std::forward<Given>(given)...));
-    }
+    return Future(make_call([this](const Call& call) { return weft::submit(*fabric_, call); },
+                            kernel, std::forward<Given>(given)...));
+  }
+
+  /// What an op's run time here would go with; nothing is submitted. Throws `UsageError` before
+  /// `Runtime::anywhere` or `Runtime::split` were asked for.
+  template <class... Params, class... Given>
+  [[nodiscard]] OpForecast forecast(const Kernel<Params...>& kernel, const Given&... given) const {
+    return make_call([this](const Call& call) { return weft::forecast(*fabric_, call); }, kernel,
+                     given...);
   }
 
   /// Runs a function once as an op: `run("name", [=](Cpu&, In<float> x) {…}, in(x))`. The function
@@ -142,17 +146,23 @@ class Device {
   [[nodiscard]] Tensor<double> matmul(const Tensor<double>& a, const Tensor<double>& b) const;
 
  private:
-  template <class... Params, std::size_t... kFirst, class... Given>
-  Future submit_after(std::index_sequence<kFirst...>, const Kernel<Params...>& kernel,
-                      std::tuple<Given...> given) const {
-    static_assert(sizeof...(Given) > sizeof...(Params), "too few arguments for this kernel");
-    return with_after<Params...>(std::make_index_sequence<sizeof...(Given) - sizeof...(Params)>(),
-                                 std::index_sequence<kFirst...>(), kernel, given);
+  // Returns what `use` makes of the call.
+  template <class Use, class... Params, class... Given>
+  auto make_call(const Use& use, const Kernel<Params...>& kernel, Given&&... given) const {
+    if constexpr (sizeof...(Given) == sizeof...(Params)) {
+      return fill_call<Params...>(use, kernel.code(), {}, std::forward<Given>(given)...);
+    } else {
+      static_assert(sizeof...(Given) > sizeof...(Params), "too few arguments for this kernel");
+      std::tuple<Given&&...> all(std::forward<Given>(given)...);
+      return with_after<Params...>(std::make_index_sequence<sizeof...(Given) - sizeof...(Params)>(),
+                                   std::make_index_sequence<sizeof...(Params)>(), use, kernel, all);
+    }
   }
 
-  template <class... Params, std::size_t... kExtra, std::size_t... kFirst, class... Given>
-  Future with_after(std::index_sequence<kExtra...>, std::index_sequence<kFirst...>,
-                    const Kernel<Params...>& kernel, std::tuple<Given...>& given) const {
+  template <class... Params, std::size_t... kExtra, std::size_t... kFirst, class Use,
+            class... Given>
+  auto with_after(std::index_sequence<kExtra...>, std::index_sequence<kFirst...>, const Use& use,
+                  const Kernel<Params...>& kernel, std::tuple<Given...>& given) const {
     static_assert(
         (std::is_same_v<std::remove_cvref_t<
                             std::tuple_element_t<sizeof...(kFirst) + kExtra, std::tuple<Given...>>>,
@@ -161,9 +171,9 @@ class Device {
         "what follows the kernel's arguments must be after(future)");
     std::array<Op*, sizeof...(kExtra)> producers{
         std::get<sizeof...(kFirst) + kExtra>(given).future.op()...};
-    return Future(send<Params...>(kernel.code(), producers,
-                                  std::forward<std::tuple_element_t<kFirst, std::tuple<Given...>>>(
-                                      std::get<kFirst>(given))...));
+    return fill_call<Params...>(use, kernel.code(), producers,
+                                std::forward<std::tuple_element_t<kFirst, std::tuple<Given...>>>(
+                                    std::get<kFirst>(given))...);
   }
 
   template <class Context, class... Params, class Function, class... Given>
@@ -185,9 +195,9 @@ class Device {
     return submit(kernel, std::move(function), std::forward<Given>(given)...);
   }
 
-  template <class... Params, class... Given>
-  Op* send(const std::shared_ptr<const KernelCode>& code, std::span<Op* const> after,
-           Given&&... given) const {
+  template <class... Params, class Use, class... Given>
+  auto fill_call(const Use& use, const std::shared_ptr<const KernelCode>& code,
+                 std::span<Op* const> after, Given&&... given) const {
     (detail::check_argument<Params, Given>(), ...);
     using Scalars = detail::Scalars<Params...>;
     auto scalars = std::tuple_cat(detail::pick<false>(std::forward<Given>(given))...);
@@ -214,7 +224,7 @@ class Device {
             from);
       };
     }
-    return weft::submit(*fabric_, call);
+    return use(call);
   }
 
   Fabric* fabric_;

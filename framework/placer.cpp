@@ -42,12 +42,21 @@ Placer::Placer(Fabric& fabric, std::vector<DeviceForecast> devices, std::functio
     devices_.back()->model = static_cast<std::size_t>(
         std::find(models.begin(), models.end(), devices_.back()->forecast.model) - models.begin());
   }
+  for (const auto& device : devices_)
+    device->is_one_of_several =
+        std::count_if(devices_.begin(), devices_.end(),
+                      [&](const auto& other) { return other->model == device->model; }) > 1;
 }
 
 void Placer::ran(Op& op, double seconds) {
   if (op.device >= devices_.size()) return;
   try {
-    costs_.of(*op.code, devices_[op.device]->model).note(amount_of(op), seconds);
+    Device& device = *devices_[op.device];
+    const double amount = amount_of(op);
+    KernelCosts& costs = costs_.of(*op.code, device.model);
+    const std::optional<double> usual = costs.seconds(amount);
+    costs.note(amount, seconds);
+    if (device.is_one_of_several && usual && *usual > 0) device.note_pace(seconds / *usual);
   } catch (...) {  // what a kernel says it costs may throw
   }
 }
@@ -115,7 +124,8 @@ void Placer::estimate(const Call& call, Op& trial, double now, Options& options)
   for (PlacementOption& option : options) {
     Device& device = *devices_[option.place->index];
     if (model != device.model) seconds = learnt[model = device.model]->seconds(amount);
-    option.run = seconds ? *seconds : device.assumed(trial);
+    option.run =
+        seconds ? *seconds * device.pace.load(std::memory_order_relaxed) : device.assumed(trial);
     std::lock_guard lock(device.lock);
     correct(device, *option.place, now);
     option.ready = device.timeline.ready(now) - now;
@@ -172,6 +182,26 @@ Place* Placer::try_place(const Call& call, Op& trial, PlacementPolicy& policy) {
   devices_[chosen.place->index]->given_late.fetch_add(1, std::memory_order_seq_cst);
   give(call, chosen, now);
   return fabric_.places[chosen.place->index].get();
+}
+
+OpForecast Placer::forecast(const Call& call, const Place& place) {
+  adopt(fabric_, *call.code);
+  TrialOp trial(call);
+  return {amount_of(trial.op()), devices_[place.index]->assumed(trial.op())};
+}
+
+double Placer::seconds(const KernelCode& code, const OpForecast& forecast, const Place& place) {
+  const Device& device = *devices_[place.index];
+  const auto learnt = costs_.of(code, device.model).seconds(forecast.amount);
+  return learnt ? *learnt * device.pace.load(std::memory_order_relaxed) : forecast.assumed;
+}
+
+OpForecast forecast(Fabric& fabric, const Call& call) {
+  Placer* const placer = fabric.placer.load(std::memory_order_acquire);
+  if (!placer)
+    throw UsageError("kernel " + (*call.code)->name +
+                     ": run times are not known before Runtime::anywhere or Runtime::split");
+  return placer->forecast(call, *call.place);
 }
 
 void Placer::has_settled(const Place& place) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,8 @@ namespace weft {
 struct DeviceForecast {
   /// Names all that makes run times comparable: `cuda NVIDIA H200 fp32`.
   std::string model;
-  std::uint32_t width = 1;  ///< ops it runs at a time
+  std::uint32_t width = 1;      ///< ops it runs at a time
+  double flops_per_second = 0;  ///< published or given, of all that it runs at a time; 0: unknown
   /// Seconds of an op by published or given figures, until runs are known.
   std::function<double(Op&)> assumed;
 };
@@ -56,6 +58,16 @@ class Placer {
   /// An op that `try_place` found a device for has settled: there may be room for another.
   void has_settled(const Place& place);
 
+  /// What the call would be on a device: what its run time goes with.
+  [[nodiscard]] OpForecast forecast(const Call& call, const Place& place);
+  /// Seconds that takes by what is known now.
+  [[nodiscard]] double seconds(const KernelCode& code, const OpForecast& forecast,
+                               const Place& place);
+  /// Flops per second of a device that nothing has run on; 0: unknown.
+  [[nodiscard]] double published_speed(const Place& place) const {
+    return devices_[place.index]->forecast.flops_per_second;
+  }
+
   /// An op ran for so long. By the engine, before the op settles. Must not throw.
   void ran(Op& op, double seconds);
 
@@ -69,9 +81,18 @@ class Placer {
     double corrected_at = -1;
     DeviceTimeline timeline;
     std::atomic<std::uint32_t> given_late{0};  // by `try_place`, not settled
+    // Its run times by those of its model, smoothed: one of several alike may be slower.
+    std::atomic<double> pace{1};
+    bool is_one_of_several = false;  // of its model
     explicit Device(DeviceForecast given) : forecast(std::move(given)), timeline(forecast.width) {}
     [[nodiscard]] double assumed(Op& op) const {
       return forecast.assumed ? forecast.assumed(op) : 0;
+    }
+    void note_pace(double ratio) {
+      constexpr double kSmooth = 0.125, kMost = 32;
+      const double before = pace.load(std::memory_order_relaxed);
+      pace.store(before + kSmooth * (std::clamp(ratio, 1 / kMost, kMost) - before),
+                 std::memory_order_relaxed);
     }
   };
 

@@ -37,7 +37,8 @@ class Placer::WindowMaker {
         continue;
       }
       const auto seconds = learnt[device.model]->seconds(amount);
-      op.run.push_back(seconds ? *seconds : device.assumed(*waiting.trial));
+      op.run.push_back(seconds ? *seconds * device.pace.load(std::memory_order_relaxed)
+                               : device.assumed(*waiting.trial));
     }
     window_.ops.push_back(std::move(op));
   }

@@ -77,6 +77,14 @@ struct Shortage {
   std::size_t missing = 0;  ///< bytes that must be set aside there
 };
 
+/// What a call's run time on a device goes with.
+struct OpForecast {
+  double amount = 0;   ///< flops, or bytes without any
+  double assumed = 0;  ///< seconds by published figures
+};
+/// Asks the runtime's placer. Throws `UsageError` if there is none: see `Runtime::anywhere`.
+OpForecast forecast(Fabric& fabric, const Call& call);
+
 /// One try of `submit`: null if memory is short, and `shortage` says where. Waits for nothing.
 Op* try_submit(Fabric& fabric, const Call& call, Budget budget, Shortage& shortage);
 /// The call's op, which fails at once with `failure` (taken over).

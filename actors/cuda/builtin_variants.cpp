@@ -32,6 +32,13 @@ void run_local_copy(Cuda& cuda, Op& op) {
   copy(cuda.stream(), op.args()[1].replica()->data, from.data, from.bytes);
 }
 
+void run_row_copy(Cuda& cuda, Op& op) {
+  const auto& range = *static_cast<const ByteRange*>(op.scalars());
+  const char* from = static_cast<const char*>(op.args()[0].replica()->data) + range.from_offset;
+  char* to = static_cast<char*>(op.args()[1].replica()->data) + range.to_offset;
+  if (range.bytes > 0) copy(cuda.stream(), to, from, range.bytes);
+}
+
 void sum_partials(Cuda& cuda, Op& op) {
   const Replica& into = *op.args()[0].replica();
   const TensorState& tensor = *into.tensor;
@@ -67,6 +74,7 @@ void add_all() {
     uniform(cuda.stream(), x.data(), x.size(), seed, low, high);
   });
   local_copy_kernel().cuda = run_local_copy;
+  row_copy_kernel().cuda = run_row_copy;
   sum_partials_kernel().cuda = sum_partials;
   collective_step_kernel().cuda = run_collective_step;
 }

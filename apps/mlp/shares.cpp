@@ -8,6 +8,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "framework/share_tuner.hpp"
+
 namespace weft::mlp {
 namespace {
 
@@ -25,16 +27,8 @@ Shares::Shares(std::vector<double> weights) : weights_(std::move(weights)) {
 }
 
 std::vector<std::size_t> Shares::cuts(std::size_t rows) const {
-  const double whole = sum(weights_);
-  std::vector<std::size_t> cuts{0};
-  double before = 0;
-  for (double weight : weights_) {
-    before += weight;
-    const double at = std::round(static_cast<double>(rows) * before / whole);
-    cuts.push_back(std::clamp(static_cast<std::size_t>(at), cuts.back(), rows));
-  }
-  cuts.back() = rows;
-  return cuts;
+  const auto cuts = cut_rows(static_cast<std::int64_t>(rows), weights_);
+  return {cuts.begin(), cuts.end()};
 }
 
 double Shares::fraction(std::size_t device) const {

@@ -1,0 +1,60 @@
+#include "framework/share_tuner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "framework/failure.hpp"
+
+namespace weft {
+
+std::vector<std::int64_t> cut_rows(std::int64_t rows, const std::vector<double>& weights) {
+  const double whole = std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::vector<std::int64_t> cuts{0};
+  double before = 0;
+  for (const double weight : weights) {
+    before += weight;
+    const double at = std::round(static_cast<double>(rows) * before / whole);
+    cuts.push_back(std::clamp(static_cast<std::int64_t>(at), cuts.back(), rows));
+  }
+  cuts.back() = rows;
+  return cuts;
+}
+
+ShareTuner::ShareTuner(std::vector<double> weights) : weights_(std::move(weights)) {
+  for (const double weight : weights_)
+    if (!(weight >= 0) || !std::isfinite(weight))
+      throw UsageError("a share is a number of 0 or more, not " + std::to_string(weight));
+  if (std::none_of(weights_.begin(), weights_.end(), [](double weight) { return weight > 0; }))
+    throw UsageError("at least one share must be above 0");
+}
+
+bool ShareTuner::tune(const std::vector<double>& seconds) {
+  double shortest = 0, longest = 0;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    if (weights_[i] == 0 || !(seconds[i] > 0)) continue;
+    shortest = shortest > 0 ? std::min(shortest, seconds[i]) : seconds[i];
+    longest = std::max(longest, seconds[i]);
+  }
+  if (longest <= kTolerance * shortest) return false;
+  std::vector<double> tuned = weights_;
+  for (std::size_t i = 0; i < weights_.size(); ++i)
+    if (weights_[i] > 0 && seconds[i] > 0) tuned[i] = weights_[i] / seconds[i];
+  // Of what is not known the weight stays in proportion to the others'.
+  double known_before = 0, known_after = 0;
+  for (std::size_t i = 0; i < weights_.size(); ++i)
+    if (seconds[i] > 0) {
+      known_before += weights_[i];
+      known_after += tuned[i];
+    }
+  for (std::size_t i = 0; i < weights_.size(); ++i)
+    if (!(seconds[i] > 0)) tuned[i] *= known_after / known_before;
+  const double largest = *std::max_element(tuned.begin(), tuned.end());
+  for (std::size_t i = 0; i < weights_.size(); ++i)
+    weights_[i] = weights_[i] > 0 ? std::max(tuned[i] / largest, kLeast) : 0;
+  return true;
+}
+
+}  // namespace weft
