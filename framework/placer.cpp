@@ -42,6 +42,8 @@ Placer::Placer(Fabric& fabric, std::vector<DeviceForecast> devices, std::functio
     devices_.back()->model = static_cast<std::size_t>(
         std::find(models.begin(), models.end(), devices_.back()->forecast.model) - models.begin());
   }
+  for (const auto& place : fabric_.places)
+    least_budget_ = std::min(least_budget_, fabric_.memories[place->memory]->budget());
   for (const auto& device : devices_)
     device->is_one_of_several =
         std::count_if(devices_.begin(), devices_.end(),
@@ -80,6 +82,11 @@ Op* Placer::submit(const Call& call, PlacementPolicy& policy) {
 }
 
 std::size_t Placer::bytes_of(const Call& call) const {
+  // Nearly always less than any memory's budget, though one tensor may be counted twice.
+  std::size_t sum = 0;
+  for (const Argument& argument : call.arguments)
+    sum += MemoryPool::round_up(argument.tensor->bytes());
+  if (sum <= least_budget_) return sum;
   const Place& first = *fabric_.places.front();
   return bytes_in(fabric_, *fabric_.memories[first.memory], call, first.memory).taken;
 }
@@ -98,45 +105,67 @@ void Placer::list_options(const Call& call, Options& options) const {
   }
 }
 
+// One tensor after the other, each under its lock: between two of them others may submit, which
+// makes an estimate no worse than it is.
 void Placer::estimate(const Call& call, Op& trial, double now, Options& options) {
-  {
-    TensorLocks locks(fabric_, call.arguments);
-    for (PlacementOption& option : options) {
-      const std::uint32_t memory = option.place->memory;
-      double copies = 0;
-      for (const Argument& argument : call.arguments) {
-        const TensorState& tensor = *argument.tensor;
-        if (tensor.writer && !tensor.writer->is_settled())
-          option.inputs = std::max(option.inputs, tensor.expected_at - now);
-        if (overwrites(argument.access) || find_replica(tensor, memory)) continue;
-        option.missing_bytes += tensor.bytes();
-        const Source source = choose_source(fabric_, tensor, memory);
-        // All of them come one after the other, as they do over one link.
-        if (source.path) copies += copy_seconds(*source.path, tensor.bytes());
-      }
-      option.inputs += copies;
+  SmallVector<double, 16> copies;
+  for (std::uint32_t i = 0; i < options.size(); ++i) copies.push_back(0);
+  for (const Argument& argument : call.arguments) {
+    TensorState& tensor = *argument.tensor;
+    const bool is_read = !overwrites(argument.access);
+    std::lock_guard lock(tensor.lock);
+    const bool is_pending = tensor.writer && !tensor.writer->is_settled();
+    if (!is_pending && !is_read) continue;
+    const double written = is_pending ? std::max(0.0, tensor.expected_at - now) : 0;
+    const std::size_t bytes = tensor.bytes();
+    for (std::uint32_t i = 0; i < options.size(); ++i) {
+      PlacementOption& option = options[i];
+      option.inputs = std::max(option.inputs, written);
+      if (!is_read || find_replica(tensor, option.place->memory)) continue;
+      option.missing_bytes += bytes;
+      // All of them come one after the other, as they do over one link.
+      copies[i] += cheapest_copy(tensor, option.place->memory, bytes);
     }
   }
   const double amount = amount_of(trial);
   const RunCosts::Row& learnt = costs_.row(*trial.code);
   std::size_t model = learnt.size();
   std::optional<double> seconds;
-  for (PlacementOption& option : options) {
+  for (std::uint32_t i = 0; i < options.size(); ++i) {
+    PlacementOption& option = options[i];
     Device& device = *devices_[option.place->index];
     if (model != device.model) seconds = learnt[model = device.model]->seconds(amount);
     option.run =
         seconds ? *seconds * device.pace.load(std::memory_order_relaxed) : device.assumed(trial);
-    std::lock_guard lock(device.lock);
-    correct(device, *option.place, now);
-    option.ready = device.timeline.ready(now) - now;
+    option.inputs += copies[i];
+    if (now - device.corrected_at.load(std::memory_order_relaxed) > kCorrectEvery) {
+      std::lock_guard lock(device.lock);
+      correct(device, *option.place, now);
+    }
+    option.ready = std::max(0.0, device.ready_at.load(std::memory_order_relaxed) - now);
   }
 }
 
+double Placer::cheapest_copy(const TensorState& tensor, std::uint32_t memory,
+                             std::size_t bytes) const {
+  double least = 0;
+  bool is_found = false;
+  for (const Replica* replica : tensor.replicas) {
+    const Path& path = fabric_.path(replica->memory, memory);
+    if (path.segments.empty()) continue;
+    const double seconds = copy_seconds(path, bytes);
+    least = is_found ? std::min(least, seconds) : seconds;
+    is_found = true;
+  }
+  return least;
+}
+
 void Placer::correct(Device& device, const Place& place, double now) {
-  if (now - device.corrected_at <= kCorrectEvery) return;
-  device.corrected_at = now;
+  if (now - device.corrected_at.load(std::memory_order_relaxed) <= kCorrectEvery) return;
+  device.corrected_at.store(now, std::memory_order_relaxed);
   const auto in_flight = place.admission->in_flight();
   device.timeline.correct(now, static_cast<std::size_t>(std::max<std::int64_t>(0, in_flight)));
+  device.ready_at.store(device.timeline.ready(now), std::memory_order_relaxed);
 }
 
 // What others may expect of the device and of what the op writes.
@@ -146,6 +175,7 @@ void Placer::give(const Call& call, const PlacementOption& chosen, double now) {
   {
     std::lock_guard lock(device.lock);
     end = device.timeline.give(now, now + chosen.inputs, chosen.run);
+    device.ready_at.store(device.timeline.ready(now), std::memory_order_relaxed);
   }
   for (const Argument& argument : call.arguments) {
     if (argument.access == Access::In) continue;
@@ -160,10 +190,11 @@ Place& Placer::choose(const Call& call, Op& trial, PlacementPolicy& policy) {
   // Nothing can run it: submission says why.
   if (options.empty()) return *fabric_.places.front();
   const double now = now_();
-  if (policy.needs_estimates()) estimate(call, trial, now, options);
+  const bool is_estimated = policy.needs_estimates() && fabric_.places.size() > 1;
+  if (is_estimated) estimate(call, trial, now, options);
   const PlacementOption chosen = options[std::min<std::size_t>(
       policy.choose({options.begin(), options.size()}), options.size() - 1)];
-  if (policy.needs_estimates()) give(call, chosen, now);
+  if (is_estimated) give(call, chosen, now);
   return *fabric_.places[chosen.place->index];
 }
 

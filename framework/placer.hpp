@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -78,8 +79,9 @@ class Placer {
     DeviceForecast forecast;
     std::size_t model = 0;
     SpinLock lock;
-    double corrected_at = -1;
-    DeviceTimeline timeline;
+    DeviceTimeline timeline;  // with the lock
+    std::atomic<double> ready_at{0};
+    std::atomic<double> corrected_at{-1};
     std::atomic<std::uint32_t> given_late{0};  // by `try_place`, not settled
     // Its run times by those of its model, smoothed: one of several alike may be slower.
     std::atomic<double> pace{1};
@@ -102,6 +104,10 @@ class Placer {
   [[nodiscard]] std::size_t bytes_of(const Call& call) const;
   void list_options(const Call& call, Options& options) const;
   void estimate(const Call& call, Op& trial, double now, Options& options);
+  // Seconds until the value can be in `memory`; 0 if it has none, or no way leads there: submission
+  // says so.
+  [[nodiscard]] double cheapest_copy(const TensorState& tensor, std::uint32_t memory,
+                                     std::size_t bytes) const;
   void give(const Call& call, const PlacementOption& chosen, double now);
   Place& choose(const Call& call, Op& trial, PlacementPolicy& policy);
   // With the device's lock.
@@ -111,6 +117,7 @@ class Placer {
   const std::function<double()> now_;
   std::vector<std::unique_ptr<Device>> devices_;
   RunCosts costs_;
+  std::size_t least_budget_ = std::numeric_limits<std::size_t>::max();  // of places' memories
 };
 
 /// Tells the placer of the op's runtime, if it has one that wants to know, how long it ran.
