@@ -56,9 +56,10 @@ void Placer::ran(Op& op, double seconds) {
     Device& device = *devices_[op.device];
     const double amount = amount_of(op);
     KernelCosts& costs = costs_.of(*op.code, device.model);
-    const std::optional<double> usual = costs.seconds(amount);
+    if (device.is_one_of_several)
+      if (const auto usual = costs.seconds(amount); usual && *usual > 0)
+        device.note_pace(seconds / *usual);
     costs.note(amount, seconds);
-    if (device.is_one_of_several && usual && *usual > 0) device.note_pace(seconds / *usual);
   } catch (...) {  // what a kernel says it costs may throw
   }
 }
@@ -67,6 +68,7 @@ Op* Placer::submit(const Call& call, PlacementPolicy& policy) {
   Call placed = call;
   placed.policy = nullptr;
   placed.place = fabric_.places.front().get();
+  if (fabric_.places.size() == 1 && !policy.binds_late()) return weft::submit(fabric_, placed);
   check_call(fabric_, placed, false);
   adopt(fabric_, *call.code);  // its costs are kept by its address
   // What is recorded must be submitted here and now.
@@ -190,11 +192,10 @@ Place& Placer::choose(const Call& call, Op& trial, PlacementPolicy& policy) {
   // Nothing can run it: submission says why.
   if (options.empty()) return *fabric_.places.front();
   const double now = now_();
-  const bool is_estimated = policy.needs_estimates() && fabric_.places.size() > 1;
-  if (is_estimated) estimate(call, trial, now, options);
+  if (policy.needs_estimates()) estimate(call, trial, now, options);
   const PlacementOption chosen = options[std::min<std::size_t>(
       policy.choose({options.begin(), options.size()}), options.size() - 1)];
-  if (is_estimated) give(call, chosen, now);
+  if (policy.needs_estimates()) give(call, chosen, now);
   return *fabric_.places[chosen.place->index];
 }
 

@@ -97,6 +97,7 @@ void Run::make_trainer(const Dataset& data) {
   if (is_mixed) shares = remembered.recall(devices.size());
   is_measured_ = is_mixed && !shares;
   is_remembered_ = is_mixed && shares;
+  is_tuned_ = is_mixed;
   trainer_ = std::make_unique<Trainer>(
       *runtime_, data, hyper_, devices, shares.value_or(Shares(devices.size())),
       options_.input == "resident" ? Input::Resident : Input::Streamed, options_.plan);
@@ -143,6 +144,7 @@ void Run::train(const Dataset& data) {
     const std::uint64_t first = checkpoint_ ? checkpoint_->epoch + 1 : 1;
     const bool is_recorded = output_.wants_trace() || number == std::min(first + 1, epochs);
     runtime_->tracer()->set_recording(is_recorded);
+    const std::size_t looked_at = data.train.count / 10 * 9;  // the rest tells how fast devices are
     EpochRecord epoch;
     epoch.number = number;
     {
@@ -150,22 +152,38 @@ void Run::train(const Dataset& data) {
                          "epoch " + std::to_string(number) + "/" + std::to_string(epochs),
                          data.train.count, "samples");
       epoch.train = trainer_->train(number, [&](const mlp::Progress& progress) {
+        if (is_tuned_ && progress.samples >= looked_at) runtime_->tracer()->set_recording(true);
         bar.update(progress.samples,
                    progress.loss ? "loss " + std::to_string(*progress.loss).substr(0, 6) : "");
       });
     }
+    const bool has_new_shares = is_tuned_ && number < epochs && tune_shares();
     if (is_recorded) record(true);
+    if (is_tuned_ && !is_recorded) {
+      runtime_->tracer()->set_recording(false);
+      runtime_->tracer()->clear();
+    }
     if (number == epochs || number % eval_every == 0)
       epoch.test_accuracy = trainer_->evaluate().accuracy;
     if (is_recorded) record(false);
     records_.push_back(epoch);
     output_.print("%s", describe(epoch, epochs).c_str());
+    if (has_new_shares)
+      output_.print("      devices' speeds have changed: shares are %s from now on\n",
+                    trainer_->shares().to_string().c_str());
     std::fflush(output_.text());
     if (!options_.save.empty())
       write_checkpoint(options_.save, {hyper_, number, data.train.count, data.fingerprint,
                                        names_of(trainer_->devices()), trainer_->shares().weights(),
                                        trainer_->parameters()});
   }
+}
+
+// Later runs begin with what this one has found.
+bool Run::tune_shares() {
+  if (!trainer_->tune_shares(runtime_->tracer()->collect())) return false;
+  RememberedShares(work_of(*runtime_, trainer_->devices(), hyper_)).remember(trainer_->shares());
+  return true;
 }
 
 // Takes over what was recorded, so that a long run does not grow; only training is summed up.

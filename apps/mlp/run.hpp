@@ -36,6 +36,7 @@ class Run {
   void make_trainer(const Dataset& data);
   void describe_start(const Dataset& data) const;
   void train(const Dataset& data);
+  bool tune_shares();
   void record(bool is_training);
   void report();
 
@@ -46,6 +47,7 @@ class Run {
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<Trainer> trainer_;
   bool is_measured_ = false, is_remembered_ = false;
+  bool is_tuned_ = false;  // shares follow the devices' speeds from epoch to epoch
   std::string shares_file_;
   std::vector<EpochRecord> records_;
   Overlap overlap_;

@@ -309,6 +309,27 @@ Trainer::Order Trainer::in_order(std::size_t count) const {
   return order;
 }
 
+bool Trainer::tune_shares(const TraceData& data) {
+  constexpr double kWorthIt = 1.5;
+  const std::vector<double> seconds = seconds_per_step(data, devices_, 1);
+  std::vector<double> per_sample;
+  double shortest = 0, longest = 0;
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    const double fraction = shares_.fraction(d);
+    if (fraction == 0 || seconds[d] == 0) return false;  // nothing is known of it
+    shortest = d == 0 ? seconds[d] : std::min(shortest, seconds[d]);
+    longest = std::max(longest, seconds[d]);
+    per_sample.push_back(seconds[d] / fraction);
+  }
+  if (longest <= kWorthIt * shortest) return false;
+  const Shares tuned = shares_for(per_sample);
+  if (tuned.weights() == shares_.weights()) return false;
+  shares_ = tuned;
+  plan_ = Plan();  // other rows for each device
+  test_.clear();
+  return true;
+}
+
 void Trainer::measure_shares() {
   constexpr std::size_t kSteps = 16;
   const std::size_t rows = std::min(hyper_.batch, train_count_);

@@ -11,6 +11,10 @@
 #include "apps/mlp/network.hpp"
 #include "apps/mlp/shares.hpp"
 
+namespace weft {
+struct TraceData;
+}
+
 namespace weft::mlp {
 
 /// Where a pass over the training set is.
@@ -63,6 +67,10 @@ class Trainer {
   /// Divides the work by speed: trains some steps, throws the result away and looks at how long
   /// each device took for a sample. The runtime must be recording. Before `initialise` or `set`.
   void measure_shares();
+
+  /// Divides anew, by what the steps in `data` took, if that differs by more than half among the
+  /// devices: small differences change no run's numbers. Whether it did. Nothing is in flight.
+  bool tune_shares(const TraceData& data);
 
   [[nodiscard]] const Shares& shares() const { return shares_; }
   [[nodiscard]] const std::vector<Device>& devices() const { return devices_; }

@@ -1,5 +1,6 @@
 // Shares, checkpoints, and the kernels against a reference in double precision.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -11,8 +12,11 @@
 #include "apps/mlp/layout.hpp"
 #include "apps/mlp/network.hpp"
 #include "apps/mlp/shares.hpp"
+#include "apps/mlp/trainer.hpp"
 #include "apps/mlp_tiny_data.hpp"
+#include "framework/trace.hpp"
 #include "support/catch.hpp"
+#include "topology/discover.hpp"
 
 namespace weft::mlp {
 namespace {
@@ -21,6 +25,54 @@ RuntimeOptions emulated() {
   RuntimeOptions options;
   options.gpus = GpuMode::Emulated;
   return options;
+}
+
+TEST_CASE("shares follow a device that becomes slower, and the losses stay those of one",
+          "[apps]") {
+  const TemporaryFolder folder("mlp_tuned");
+  write_tiny_data(folder.path());
+  const Dataset data = read_dataset(folder.path().string());
+  Hyper hyper;
+  hyper.inputs = data.inputs;
+  hyper.hidden = 32;
+  hyper.classes = data.classes;
+  hyper.batch = 64;
+  constexpr std::uint64_t kEpochs = 4;
+  std::atomic<bool> is_slow{false};
+  auto runtime_of = [&] {
+    RuntimeOptions options;
+    options.machine = parse_machine("1 socket x 2 cores, 2 gpus");
+    options.simulate = true;
+    options.trace = true;
+    options.emulated = EmulatedOptions{};
+    options.emulated->delay = [&](const LaneOp& op) {
+      const bool is_it = op.lane.starts_with("gpu1") && op.name.starts_with("mlp_");
+      return std::chrono::nanoseconds(is_slow && is_it ? 500'000 : 0);
+    };
+    return options;
+  };
+  auto nothing = [](const Progress&) {};
+
+  std::vector<double> alone;
+  {
+    const Runtime runtime(runtime_of());
+    Trainer trainer(runtime, data, hyper, {runtime.gpu(0)}, Shares(1));
+    trainer.initialise();
+    for (std::uint64_t e = 1; e <= kEpochs; ++e) alone.push_back(trainer.train(e, nothing).loss);
+  }
+  const Runtime runtime(runtime_of());
+  Trainer trainer(runtime, data, hyper, {runtime.gpu(0), runtime.gpu(1)}, Shares(2),
+                  Input::Streamed, true);
+  trainer.initialise();
+  for (std::uint64_t e = 1; e <= kEpochs; ++e) {
+    is_slow = e >= 2;
+    runtime.tracer()->clear();
+    CHECK(trainer.train(e, nothing).loss == Approx(alone[e - 1]).epsilon(1e-3));
+    const bool has_changed = trainer.tune_shares(runtime.tracer()->collect());
+    if (e <= 2) CHECK(has_changed == (e == 2));
+  }
+  CHECK(trainer.shares().fraction(1) < 0.2);
+  CHECK(trainer.evaluate().accuracy > 0.5);
 }
 
 TEST_CASE("shards cover a minibatch, in parts as their weights", "[apps]") {
