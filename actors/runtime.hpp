@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "actors/emulated/options.hpp"
+#include "actors/socket_lanes.hpp"
 #include "framework/cuda.hpp"
 #include "framework/device.hpp"
 #include "framework/placement.hpp"
@@ -44,9 +45,10 @@ enum class SimulatedData : std::uint8_t {
 /// What a runtime is made of. Unset values come from the environment: `WEFT_MACHINE`, `WEFT_GPUS`
 /// (`auto`, `cuda`, `emulated:N`, `none`), `WEFT_EMULATED`, `WEFT_SERIAL`, `WEFT_WATCHDOG`
 /// (seconds), `WEFT_MEMORY` (`gpu0=2GB,…`), `WEFT_PLACEMENT`, `WEFT_RUN_COSTS` (a file),
-/// `WEFT_PRECISION` (`fp32`, `tf32`, `bf16`), `WEFT_P2P` (0 or 1), `WEFT_SIMULATE` (0 or 1),
-/// `WEFT_DATA` (`real`, `none`), `WEFT_CALIBRATION` (a file), `WEFT_SIMULATED_SCALE`,
-/// `WEFT_SIMULATED_REPORT` (a file).
+/// `WEFT_LANES`
+/// (`cores`, `threads`, `fast-cores`), `WEFT_PRECISION` (`fp32`, `tf32`, `bf16`), `WEFT_P2P` (0 or
+/// 1), `WEFT_SIMULATE` (0 or 1), `WEFT_DATA` (`real`, `none`), `WEFT_CALIBRATION` (a file),
+/// `WEFT_SIMULATED_SCALE`, `WEFT_SIMULATED_REPORT` (a file).
 struct RuntimeOptions {
   std::optional<Machine> machine;  ///< default: `WEFT_MACHINE` as a description, else this machine
   std::optional<GpuMode> gpus;
@@ -78,6 +80,9 @@ struct RuntimeOptions {
   std::uint32_t staging_threads = 0;  ///< for pageable memory; 0: by the number of processors
   bool trace = false;                 ///< record what happens
   bool pin = true;                    ///< pin a socket's lanes to its cores
+  /// What of a socket runs ops: its cores (default), its hardware threads, or the fast cores of a
+  /// hybrid processor. Simulated sockets compute with their cores, whatever threads they have.
+  std::optional<SocketLanes> socket_lanes;
   /// Ops a device takes in ahead of execution. Their blocks (some 200 bytes each) should fit into a
   /// core's cache.
   std::int64_t admission = 4096;

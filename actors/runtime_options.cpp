@@ -99,6 +99,8 @@ RuntimeOptions with_environment(RuntimeOptions options) {
     options.placement = variable("WEFT_PLACEMENT").value_or("earliest_finish");
   if (!options.run_costs) options.run_costs = variable("WEFT_RUN_COSTS").value_or("");
   if (!options.memory) options.memory = variable("WEFT_MEMORY").value_or("");
+  if (!options.socket_lanes)
+    options.socket_lanes = parse_socket_lanes(variable("WEFT_LANES").value_or("cores"));
   if (!options.serial) options.serial = flag("WEFT_SERIAL", false);
   if (!options.precision)
     options.precision = parse_precision(variable("WEFT_PRECISION").value_or("fp32"));

@@ -38,15 +38,15 @@ std::uint32_t next_runtime_number() {
   return next.fetch_add(1);
 }
 
-// The cores' first hardware threads, if this process may run there: a described machine's may not
-// exist.
-std::vector<int> cpus_of(const Socket& socket, bool pin) {
+// Where the lanes of a socket run, if this process may run there: a described machine's processors
+// may not exist.
+std::vector<int> cpus_of(const Socket& socket, SocketLanes lanes, bool pin) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   sched_getaffinity(0, sizeof allowed, &allowed);
   std::vector<int> cpus;
-  for (const Core& core : socket.cores) {
-    const int cpu = static_cast<int>(core.pus.front());
+  for (const std::uint32_t number : lane_cpus(socket, lanes)) {
+    const int cpu = static_cast<int>(number);
     cpus.push_back(
         pin && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<unsigned>(cpu), &allowed) ? cpu : -1);
   }
@@ -234,7 +234,7 @@ void Runtime::Parts::start_sockets() {
       run_on_thread({&socket}, {&socket.mailbox()}, place.name, {});
       continue;
     }
-    const std::vector<int> cpus = cpus_of(machine.sockets[s], options.pin);
+    const std::vector<int> cpus = cpus_of(machine.sockets[s], *options.socket_lanes, options.pin);
     teams.push_back(
         std::make_unique<SocketTeam>(place, *fabric, static_cast<std::uint32_t>(cpus.size())));
     auto& lanes = teams.back()->lanes();

@@ -46,7 +46,7 @@ std::vector<DeviceForecast> Runtime::Parts::forecasts() const {
     if (place->kind == DeviceKind::Socket) {
       const Socket& socket = machine.sockets[place->number];
       model = core_model(machine, SocketId{place->number});
-      forecast.width = static_cast<std::uint32_t>(std::max<std::size_t>(1, socket.cores.size()));
+      forecast.width = std::max(1u, lane_cores(socket, *options.socket_lanes));
       forecast.model = (simulation ? "simulated core of " : "core of ") + socket.model;
     } else {
       model = gpu_model(machine, GpuId{place->number}, *options.precision, *options.emulated);

@@ -122,7 +122,7 @@ std::unique_ptr<SimulatedSocket> SimulatedParts::make_socket(SocketId socket, Pl
   if (const auto* measured = find(there.model, false))
     made.core = calibrated(made.core, *measured, Precision::Fp32);
   made.core = scale_.applied(made.core, machine_, socket);
-  made.core.lanes = static_cast<std::uint32_t>(std::max<std::size_t>(1, there.cores.size()));
+  made.core.lanes = std::max(1u, lane_cores(there, *options_.socket_lanes));
   const Node memory = MemoryId{place.memory}, here = socket;
   for (std::uint32_t l = 0; l < machine_.links.size(); ++l) {
     const Link& link = machine_.links[l];

@@ -62,6 +62,9 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--memory", options.memory,
                      "what memories may hold, e.g. gpu0=2GB,gpu*=512MB,mem0=8GB; a working set "
                      "that does not fit is evicted to the host and brought back");
+  command.add_option("--lanes", options.lanes,
+                     "what of a socket runs ops: cores (default), threads (each hardware thread), "
+                     "fast-cores (of a hybrid processor)");
   command.add_option("--trace", options.trace, "write a Chrome/Perfetto trace to this file");
   command.add_option("--json", options.json, "write results as JSON to this file, - for stdout");
 }
@@ -72,6 +75,7 @@ RuntimeOptions to_runtime_options(const CommonOptions& options, bool record) {
   if (!options.gpus.empty()) parse_gpus(options.gpus, made);
   if (!options.emulated.empty()) made.emulated = parse_emulated_options(options.emulated);
   if (!options.memory.empty()) made.memory = options.memory;
+  if (!options.lanes.empty()) made.socket_lanes = parse_socket_lanes(options.lanes);
   if (options.no_p2p) made.p2p = false;
   if (options.simulate) made.simulate = true;
   if (!options.data.empty()) made.data = parse_data(options.data);
