@@ -31,8 +31,16 @@ std::uint32_t hop_number(const Hop& hop) {
   return hop.link.value * 2 + (hop.forward ? 0 : 1);
 }
 
-// The link that a copy over `route` is sent to: the slowest.
-const Hop& owner_of(const Machine& machine, const Route& route) {
+bool is_spill(const Realisation& real, std::uint32_t memory) {
+  return real.spill && real.spill->memory.value == memory;
+}
+
+// The link that a copy over `route` is sent to: the disk's, which alone knows what a replica's data
+// are there, else the slowest.
+const Hop& owner_of(const Machine& machine, const Realisation& real, std::uint32_t from,
+                    std::uint32_t to, const Route& route) {
+  if (is_spill(real, from)) return route.hops.front();
+  if (is_spill(real, to)) return route.hops.back();
   auto rate = [&](const Hop& hop) {
     const double r = machine.links[hop.link.value].bytes_per_second[hop.forward ? 0 : 1];
     return r > 0 ? r : kUnknownRate;
@@ -45,6 +53,8 @@ const Hop& owner_of(const Machine& machine, const Route& route) {
 // switch, unless the engine knows better.
 bool is_direct(const Machine& machine, std::uint32_t from, std::uint32_t to, const Route& route,
                const Realisation& real) {
+  if (is_spill(real, from)) return !is_gpu_memory(machine, to);
+  if (is_spill(real, to)) return !is_gpu_memory(machine, from);
   if (!is_gpu_memory(machine, from) || !is_gpu_memory(machine, to)) return true;
   if (route.route_class == RouteClass::Network) return true;
   if (real.are_peers) return real.are_peers(machine.memories[from].gpu, machine.memories[to].gpu);
@@ -60,8 +70,18 @@ std::uint32_t host_memory_near(const Machine& machine, std::uint32_t gpu_memory)
   return 0;
 }
 
-bool runs_ops(const Machine& machine, std::uint32_t memory) {
-  return is_gpu_memory(machine, memory) || machine.memories[memory].kind != MemoryKind::Disk;
+// Of disks only the one that is spilled to does.
+bool holds_replicas(const Machine& machine, const Realisation& real, std::uint32_t memory) {
+  return machine.memories[memory].kind != MemoryKind::Disk || is_spill(real, memory);
+}
+
+// Whether copies between the disk and a memory go over the link.
+bool ends_at_spill(const Machine& machine, const Realisation& real, const Link& link) {
+  auto is_there = [&](const Node& node) {
+    return (node.kind == NodeKind::Memory && is_spill(real, node.index)) ||
+           (node.kind == NodeKind::Disk && is_spill(real, machine.disks[node.index].memory.value));
+  };
+  return is_there(link.a) || is_there(link.b);
 }
 
 }  // namespace
@@ -74,11 +94,11 @@ std::vector<Route> direct_routes(const Machine& machine, const Realisation& real
   for (std::uint32_t to = 0; to < count; ++to) all.emplace_back(MemoryId{to});
   std::vector<Route> routes(static_cast<std::size_t>(count) * count);
   for (std::uint32_t from = 0; from < count; ++from) {
-    if (!runs_ops(machine, from)) continue;
+    if (!holds_replicas(machine, real, from)) continue;
     std::vector<Route> found;
     if (count >= kMany) found = finder.find_from(MemoryId{from}, all);
     for (std::uint32_t to = 0; to < count; ++to) {
-      if (from == to || !runs_ops(machine, to)) continue;
+      if (from == to || !holds_replicas(machine, real, to)) continue;
       Route route = found.empty() ? finder.find(MemoryId{from}, MemoryId{to}) : found[to];
       if (route.route_class == RouteClass::None) continue;
       if (route.route_class == RouteClass::Network && !real.crosses_network) continue;
@@ -130,13 +150,23 @@ Realisation emulated_realisation(const Machine& machine, const RuntimeOptions& o
   return real;
 }
 
+namespace {
+
+std::string memory_name(const Realisation& real, std::uint32_t memory) {
+  const std::string name = to_string(MemoryId{memory});
+  return is_spill(real, memory) ? name + " (spill to " + real.spill->directory + ")" : name;
+}
+
+}  // namespace
+
 void add_places(Fabric& fabric, const Machine& machine, const RuntimeOptions& options,
                 const Realisation& real) {
   const auto budgets = memory_budgets(options.memory.value_or(""), machine);
   for (std::uint32_t m = 0; m < machine.memories.size(); ++m)
     fabric.memories.push_back(std::make_unique<MemoryPool>(
-        to_string(MemoryId{m}), budgets[m] ? *budgets[m] : real.budget(MemoryId{m}),
+        memory_name(real, m), budgets[m] ? *budgets[m] : real.budget(MemoryId{m}),
         real.backing(MemoryId{m})));
+  if (real.spill) fabric.spill = real.spill->memory.value;
   fabric.program_memory = std::make_unique<MemoryPool>(
       "the program's memory", 0,  // what is freed is not kept
       MemoryPool::Backing{.allocate = [](std::size_t) -> void* { return nullptr; },
@@ -159,6 +189,8 @@ void add_places(Fabric& fabric, const Machine& machine, const RuntimeOptions& op
     add(DeviceKind::Socket, s, SocketId{s},
         near.empty() ? host_memory_near(machine, 0) : near.front().value, Domain::Host);
   }
+  for (const auto& socket : fabric.places)
+    if (fabric.spill) fabric.memories[socket->memory]->set_below(*fabric.memories[*fabric.spill]);
   if (real.domain == Domain::Host) return;
   for (std::uint32_t g = 0; g < machine.gpus.size(); ++g)
     add(DeviceKind::Gpu, g, GpuId{g}, machine.gpus[g].memory.value, real.domain);
@@ -167,9 +199,12 @@ void add_places(Fabric& fabric, const Machine& machine, const RuntimeOptions& op
 std::vector<std::unique_ptr<LinkActor>> add_links(Fabric& fabric, const Machine& machine,
                                                   const Realisation& real,
                                                   const std::vector<Route>& routes) {
+  const auto count = static_cast<std::uint32_t>(machine.memories.size());
   std::set<std::uint32_t> used;
-  for (const Route& route : routes)
-    if (!route.hops.empty()) used.insert(owner_of(machine, route).link.value);
+  for (std::uint32_t from = 0; from < count; ++from)
+    for (std::uint32_t to = 0; to < count; ++to)
+      if (const Route& route = routes[from * count + to]; !route.hops.empty())
+        used.insert(owner_of(machine, real, from, to, route).link.value);
 
   for (const Link& link : machine.links)
     for (double rate : link.bytes_per_second) {
@@ -185,7 +220,9 @@ std::vector<std::unique_ptr<LinkActor>> add_links(Fabric& fabric, const Machine&
       const Node to = d == 0 ? machine.links[l].b : machine.links[l].a;
       LinkDirection& direction = actors[l]->direction(d);
       direction.load = fabric.loads[l * 2 + d].get();
-      direction.lane = real.copy_lane(direction, "link" + std::to_string(l), "to " + to_string(to));
+      const bool is_storage = real.storage_lane && ends_at_spill(machine, real, machine.links[l]);
+      const auto& make_lane = is_storage ? real.storage_lane : real.copy_lane;
+      direction.lane = make_lane(direction, "link" + std::to_string(l), "to " + to_string(to));
     }
   }
   return actors;
@@ -197,7 +234,7 @@ void add_paths(Fabric& fabric, const Machine& machine, const Realisation& real,
   const auto count = static_cast<std::uint32_t>(machine.memories.size());
   auto segment = [&](std::uint32_t from, std::uint32_t to) {
     const Route& route = routes[from * count + to];
-    const Hop& owner = owner_of(machine, route);
+    const Hop& owner = owner_of(machine, real, from, to, route);
     const std::uint32_t direction = owner.forward ? 0 : 1;
     Segment made;
     made.owner = &links[owner.link.value]->direction(direction).mailbox;
@@ -222,9 +259,10 @@ void add_paths(Fabric& fabric, const Machine& machine, const Realisation& real,
         path.segments.push_back(segment(from, to));
         continue;
       }
-      if (!is_gpu_memory(machine, from) || !is_gpu_memory(machine, to)) continue;
-      const std::uint32_t near = host_memory_near(machine, from);
-      const std::uint32_t far = host_memory_near(machine, to);
+      auto is_end = [&](std::uint32_t m) { return is_gpu_memory(machine, m) || is_spill(real, m); };
+      if (!is_end(from) || !is_end(to)) continue;
+      const std::uint32_t near = host_memory_near(machine, is_spill(real, from) ? to : from);
+      const std::uint32_t far = host_memory_near(machine, is_spill(real, to) ? from : to);
       if (has_way(from, near) && has_way(near, to)) {
         path.segments = {segment(from, near), segment(near, to)};
       } else if (has_way(from, near) && has_way(near, far) && has_way(far, to)) {

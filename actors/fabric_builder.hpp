@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,12 @@ namespace weft {
 /// neither free nor never used.
 inline constexpr double kUnknownRate = 12e9;
 
+/// The disk that host memories evict to.
+struct SpillPlace {
+  MemoryId memory;
+  std::string directory;  ///< for messages
+};
+
 /// How the engine of a runtime's GPUs makes memories and links real.
 struct Realisation {
   Domain domain = Domain::Host;  ///< of GPUs and of copies that begin or end at one
@@ -27,6 +34,12 @@ struct Realisation {
   std::function<std::unique_ptr<CopyLane>(LinkDirection&, const std::string& name,
                                           const std::string& lane)>
       copy_lane;
+  /// Host memories may evict to it; nothing: they evict to each other only.
+  std::optional<SpillPlace> spill;
+  /// The lane of a direction of the link that ends at that disk; null: as of other links.
+  std::function<std::unique_ptr<CopyLane>(LinkDirection&, const std::string& name,
+                                          const std::string& lane)>
+      storage_lane;
   /// Whether copies between two GPUs' memories need no stop; null: as the topology says.
   std::function<bool(GpuId, GpuId)> are_peers;
   /// Copies may go to other hosts.
@@ -59,8 +72,9 @@ std::vector<std::unique_ptr<LinkActor>> add_links(Fabric& fabric, const Machine&
                                                   const Realisation& real,
                                                   const std::vector<Route>& routes);
 
-/// The ways between all pairs of memories, by the machine's routes. Where no direct way leads,
-/// through a host memory. `links` as `add_links` returned them (null where a link has no actor).
+/// The ways between all pairs of memories, by the machine's routes. Where no direct way leads, and
+/// between GPUs and the disk, through a host memory. `links` as `add_links` returned them (null
+/// where a link has no actor).
 void add_paths(Fabric& fabric, const Machine& machine, const Realisation& real,
                const std::vector<Route>& routes,
                const std::vector<std::unique_ptr<LinkActor>>& links);

@@ -33,7 +33,7 @@ void allocate_target(Op& op, const CopyLane& lane) {
   target.data = target.pool->allocate(target.bytes);
   if (!target.data)
     op.failure.store(Failure::make(FailureKind::OutOfMemory, op.code->name, target.pool->name(),
-                                   "the engine has no memory left for " +
+                                   target.pool->name() + " has no room left for " +
                                        std::to_string(target.bytes) + " bytes"),
                      std::memory_order_release);
 }

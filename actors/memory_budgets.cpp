@@ -11,12 +11,14 @@ namespace {
 
 [[noreturn]] void refuse_budget(const std::string& part, const std::string& why) {
   throw DeviceError("memory \"" + part + "\": " + why +
-                    "; wanted NAME=SIZE such as gpu0=2GB, gpu*=512MB or mem0=8GB");
+                    "; wanted NAME=SIZE such as gpu0=2GB, gpu*=512MB, mem0=8GB or disk0=100GB");
 }
 
 void set_budget(const Machine& machine, Node node, std::size_t bytes,
                 std::vector<std::optional<std::size_t>>& budgets) {
   if (node.kind == NodeKind::Memory) budgets[node.index] = bytes;
+  if (node.kind == NodeKind::Disk && machine.disks[node.index].memory.is_valid())
+    budgets[machine.disks[node.index].memory.value] = bytes;
   if (node.kind == NodeKind::Gpu) budgets[machine.gpus[node.index].memory.value] = bytes;
   if (node.kind == NodeKind::Socket)
     for (const MemoryId memory : machine.sockets[node.index].memories)
@@ -41,12 +43,17 @@ std::vector<std::optional<std::size_t>> memory_budgets(const std::string& text,
     } catch (const TopologyError& error) {
       refuse_budget(part, error.what());
     }
-    bool has_memory = false;
+    bool has_memory = false, is_disk = false;
     for (const Node node : things.nodes) {
+      is_disk = is_disk || node.kind == NodeKind::Disk;
+      has_memory = has_memory ||
+                   (node.kind == NodeKind::Disk && machine.disks[node.index].memory.is_valid());
       has_memory = has_memory || node.kind == NodeKind::Memory || node.kind == NodeKind::Gpu ||
                    node.kind == NodeKind::Socket;
       set_budget(machine, node, static_cast<std::size_t>(*bytes), budgets);
     }
+    if (!has_memory && is_disk)
+      refuse_budget(part, "is a disk that nothing is spilled to: name a directory on it");
     if (!has_memory) refuse_budget(part, "names nothing that has a memory");
   }
   return budgets;

@@ -44,10 +44,10 @@ enum class SimulatedData : std::uint8_t {
 
 /// What a runtime is made of. Unset values come from the environment: `WEFT_MACHINE`, `WEFT_GPUS`
 /// (`auto`, `cuda`, `emulated:N`, `none`), `WEFT_EMULATED`, `WEFT_SERIAL`, `WEFT_WATCHDOG`
-/// (seconds), `WEFT_MEMORY` (`gpu0=2GB,…`), `WEFT_PLACEMENT`, `WEFT_RUN_COSTS` (a file),
-/// `WEFT_LANES`
-/// (`cores`, `threads`, `fast-cores`), `WEFT_PRECISION` (`fp32`, `tf32`, `bf16`), `WEFT_P2P` (0 or
-/// 1), `WEFT_SIMULATE` (0 or 1), `WEFT_DATA` (`real`, `none`), `WEFT_CALIBRATION` (a file),
+/// (seconds), `WEFT_MEMORY` (`gpu0=2GB,…`), `WEFT_SPILL` (a directory), `WEFT_PLACEMENT`,
+/// `WEFT_RUN_COSTS` (a file), `WEFT_LANES` (`cores`, `threads`, `fast-cores`), `WEFT_PRECISION`
+/// (`fp32`, `tf32`, `bf16`), `WEFT_P2P` (0 or 1), `WEFT_SIMULATE` (0 or 1), `WEFT_DATA` (`real`,
+/// `none`), `WEFT_CALIBRATION` (a file),
 /// `WEFT_SIMULATED_SCALE`, `WEFT_SIMULATED_REPORT` (a file).
 struct RuntimeOptions {
   std::optional<Machine> machine;  ///< default: `WEFT_MACHINE` as a description, else this machine
@@ -91,6 +91,10 @@ struct RuntimeOptions {
   /// Budgets by name, before all others: `gpu0=2GB,gpu*=1GB,mem0=8GB`; see `memory_budgets`. What
   /// does not fit is evicted and brought back. Default: nothing.
   std::optional<std::string> memory;
+  /// A directory that host memories evict to when they are short: in a file without a name, which
+  /// goes with the process. Its disk is a memory as others, `disk0=100GB` in `memory`; 9/10 of what
+  /// is free otherwise. Empty: no disk, which is the default.
+  std::optional<std::string> spill;
   std::optional<std::chrono::nanoseconds>
       watchdog;                         ///< silence before it speaks; default 30 s, 0: never
   caf::actor_system* system = nullptr;  ///< the program's own; null: the runtime makes one

@@ -101,6 +101,7 @@ RuntimeOptions with_environment(RuntimeOptions options) {
   if (!options.memory) options.memory = variable("WEFT_MEMORY").value_or("");
   if (!options.socket_lanes)
     options.socket_lanes = parse_socket_lanes(variable("WEFT_LANES").value_or("cores"));
+  if (!options.spill) options.spill = variable("WEFT_SPILL").value_or("");
   if (!options.serial) options.serial = flag("WEFT_SERIAL", false);
   if (!options.precision)
     options.precision = parse_precision(variable("WEFT_PRECISION").value_or("fp32"));

@@ -71,6 +71,8 @@ std::vector<int> cpus_near(const Machine& machine, GpuId gpu, bool pin) {
 
 Runtime::Parts::Parts(RuntimeOptions given) : options(with_environment(std::move(given))) {
   choose_machine();
+  if (!options.spill->empty())
+    spill = std::make_unique<Spill>(machine, *options.spill, *options.simulate);
   check_options();  // before there is anything to end
   make_system();
   if (options.trace || *options.simulate) tracer = std::make_unique<Tracer>();
@@ -82,6 +84,7 @@ Runtime::Parts::Parts(RuntimeOptions given) : options(with_environment(std::move
     simulate();
   else
     make_real();
+  if (spill) spill->add_to(real, *options.emulated, tracer.get());
   add_places(*fabric, machine, options, real);
   start();
 }
@@ -317,8 +320,12 @@ void Runtime::Parts::start_gpus() {
   }
 }
 
-// Links that end at no GPU share one thread; what copies without a device to do it has its own.
+// Links that end at no GPU share one thread, but for disks', which may block to set space aside;
+// what copies without a device to do it has its own.
 void Runtime::Parts::start_links() {
+  Actors storage;
+  take_links([](const Link& link) { return link.kind == LinkKind::Disk; }, storage);
+  if (!storage.first.empty()) run_on_thread(storage.first, storage.second, "storage", {});
   Actors actors;
   take_links([](const Link&) { return true; }, actors);
   if (!actors.first.empty()) run_on_thread(actors.first, actors.second, "links", {});
@@ -333,8 +340,9 @@ void Runtime::Parts::start_links() {
   for (std::size_t l = 0; l < links.size(); ++l) {
     if (!links[l]) continue;
     for (std::size_t d = 0; d < 2; ++d) {
-      auto& lane = static_cast<EmulatedLane&>(*links[l]->direction(d).lane);
-      run_on_thread({&lane}, {&lane.mailbox()}, "link" + std::to_string(l) + (d ? "<" : ">"), {});
+      auto* const lane = dynamic_cast<EmulatedLane*>(links[l]->direction(d).lane.get());
+      if (!lane) continue;  // a disk's has threads of its own
+      run_on_thread({lane}, {&lane->mailbox()}, "link" + std::to_string(l) + (d ? "<" : ">"), {});
     }
   }
 }
@@ -375,6 +383,7 @@ Runtime::Parts::~Parts() {
   // A promise that something in flight waited for may still be on its way out of a mailbox.
   while (fabric->in_flight() != 0 || promises_are_settling())
     std::this_thread::sleep_for(std::chrono::microseconds(50));
+  if (spill) spill->join();
   {
     std::lock_guard lock(watched->mutex);
     watched->fabric = nullptr;

@@ -16,6 +16,7 @@
 #include "actors/runtime.hpp"
 #include "actors/simulated/realisation.hpp"
 #include "actors/socket_team.hpp"
+#include "actors/storage/spill.hpp"
 #include "framework/placer.hpp"
 #include "framework/trace.hpp"
 
@@ -43,6 +44,7 @@ struct Runtime::Parts {
   // Null: emulated. Shared by nobody: the type is incomplete where weft is built without CUDA.
   std::shared_ptr<cuda::Backend> cuda_backend;
   std::unique_ptr<Wires> wires;
+  std::unique_ptr<Spill> spill;  // null: host memories do not evict to a disk
   Realisation real;
   std::unique_ptr<Simulation> simulation;  // null: real time
   std::unique_ptr<SimulatedParts> simulated;

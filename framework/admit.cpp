@@ -28,9 +28,21 @@ bool wait_for_memory(const Fabric& fabric, const MemoryPool& pool, std::size_t b
   return has_room;
 }
 
+namespace {
+
+std::string use_of(const MemoryPool& pool) {
+  return std::to_string(pool.budget()) + " bytes, " + std::to_string(pool.reserved()) + " in use" +
+         (pool.has_run_out() ? ", and the rest cannot be had" : "");
+}
+
+}  // namespace
+
 std::string out_of_memory(const MemoryPool& pool, std::size_t bytes) {
-  return "wanted " + std::to_string(bytes) + " bytes in " + pool.name() + ", which has " +
-         std::to_string(pool.budget()) + " bytes, " + std::to_string(pool.reserved()) + " in use";
+  std::string text = "wanted " + std::to_string(bytes) + " bytes in " + pool.name() +
+                     ", which has " + use_of(pool);
+  if (const MemoryPool* below = pool.below())
+    text += "; " + below->name() + " has " + use_of(*below);
+  return text;
 }
 
 }  // namespace weft

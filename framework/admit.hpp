@@ -59,7 +59,7 @@ void wait_for_room(Admission& admission);
 /// about. False if they cannot.
 bool wait_for_memory(const Fabric& fabric, const MemoryPool& pool, std::size_t bytes);
 
-/// `wanted 64 bytes in mem1, which has …`
+/// `wanted 64 bytes in mem1, which has …`, and what the memory has that it evicts to.
 std::string out_of_memory(const MemoryPool& pool, std::size_t bytes);
 
 }  // namespace weft

@@ -13,6 +13,9 @@
 namespace weft {
 namespace {
 
+// Of the budget: so much is free once room has been made, if it can be had for nothing.
+constexpr std::size_t kSpareShare = 16;
+
 bool may_be_evicted(const Replica& replica) {
   return replica.plans == 0 && !replica.tensor->is_pinned;
 }
@@ -32,9 +35,9 @@ bool take_handle(TensorState& tensor) {
   return true;
 }
 
-// What the tensor itself says. `now` is the position of the submission that room is made for.
+// What the tensor itself says; its lock is held. `now` is the position of the submission that room
+// is made for.
 void look_at(TensorState& tensor, std::uint64_t now, EvictionCandidate& candidate) {
-  std::lock_guard lock(tensor.lock);
   candidate.last_use = tensor.last_use;
   candidate.is_clean = tensor.replicas.size() > 1;
   candidate.is_busy = tensor.writer && !tensor.writer->is_settled();
@@ -44,10 +47,19 @@ void look_at(TensorState& tensor, std::uint64_t now, EvictionCandidate& candidat
   if (tensor.is_partial && candidate.next_use == NextUses::kNever) candidate.next_use = now + 1;
 }
 
+bool is_good(const Replica& replica) {
+  return !(replica.ready && replica.ready->is_settled() && replica.ready->has_failed());
+}
+
 bool is_elsewhere(const TensorState& tensor, const Replica& replica) {
-  return std::any_of(tensor.replicas.begin(), tensor.replicas.end(), [&](const Replica* other) {
-    return other != &replica &&
-           !(other->ready && other->ready->is_settled() && other->ready->has_failed());
+  return std::any_of(tensor.replicas.begin(), tensor.replicas.end(),
+                     [&](const Replica* other) { return other != &replica && is_good(*other); });
+}
+
+// Whether only the disk has the value if the replica in `memory` goes.
+bool is_last_above(const TensorState& tensor, std::uint32_t memory, std::uint32_t disk) {
+  return std::none_of(tensor.replicas.begin(), tensor.replicas.end(), [&](const Replica* other) {
+    return other->memory != memory && other->memory != disk && is_good(*other);
   });
 }
 
@@ -70,20 +82,65 @@ bool Eviction::may_help(MemoryPool& pool) {
 bool Eviction::make_room(MemoryPool& pool, std::size_t bytes, const Claim& claim) {
   if (pool.room() + pool.leaving() >= bytes) return true;
   if (evict(pool, bytes, claim) > 0 || pool.leaving() > 0) return true;
-  // There may be no room to write back to.
+  if (!make_room_below(pool, bytes, claim)) return false;
+  return evict(pool, bytes, claim) > 0 || is_anything_leaving();
+}
+
+bool Eviction::make_room_below(MemoryPool& pool, std::size_t bytes, const Claim& claim) {
+  const std::uint32_t memory = memory_of(pool);
   bool is_made = false;
-  for (const auto& place : fabric_.places) {
-    MemoryPool& other = *fabric_.memories[place->memory];
-    if (place->kind != DeviceKind::Socket || &other == &pool) continue;
+  for (const std::uint32_t lower : below(memory, bytes)) {
+    MemoryPool& other = *fabric_.memories[lower];
+    const std::size_t wanted = other.room() + bytes;
     other.set_watch(&watch_);
-    is_made = other.leaving() > 0 || evict(other, other.room() + bytes, claim) > 0 || is_made;
+    if (other.leaving() > 0)
+      is_made = true;
+    else if (level_of(lower) > level_of(memory))
+      is_made = make_room(other, wanted, claim) || is_made;
+    else
+      is_made = evict(other, wanted, claim) > 0 || is_made;
   }
-  return is_made && (evict(pool, bytes, claim) > 0 || is_anything_leaving());
+  return is_made;
 }
 
 bool Eviction::is_anything_leaving() const {
   return std::any_of(fabric_.memories.begin(), fabric_.memories.end(),
                      [](const auto& pool) { return pool->leaving() > 0; });
+}
+
+std::uint32_t Eviction::memory_of(const MemoryPool& pool) const {
+  std::uint32_t memory = 0;
+  while (fabric_.memories[memory].get() != &pool) ++memory;
+  return memory;
+}
+
+Eviction::Level Eviction::level_of(std::uint32_t memory) const {
+  if (fabric_.spill == memory) return Level::Disk;
+  const bool is_host =
+      std::any_of(fabric_.places.begin(), fabric_.places.end(), [&](const auto& place) {
+        return place->kind == DeviceKind::Socket && place->memory == memory;
+      });
+  return is_host ? Level::Host : Level::Gpu;
+}
+
+// Memories that replicas of so many bytes may be evicted to, the one that is reached soonest first.
+std::vector<std::uint32_t> Eviction::below(std::uint32_t memory, std::size_t bytes) const {
+  std::vector<std::pair<double, std::uint32_t>> found;
+  auto add = [&](std::uint32_t to) {
+    const Path& path = fabric_.path(memory, to);
+    if (!path.segments.empty()) found.emplace_back(copy_seconds(path, bytes), to);
+  };
+  const Level level = level_of(memory);
+  if (level == Level::Disk) return {};
+  for (const auto& place : fabric_.places)
+    if (place->kind == DeviceKind::Socket) add(place->memory);
+  if (level == Level::Host && fabric_.spill) add(*fabric_.spill);
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::uint32_t> memories;
+  for (const auto& [seconds, to] : found)
+    if (std::find(memories.begin(), memories.end(), to) == memories.end()) memories.push_back(to);
+  return memories;
 }
 
 std::size_t Eviction::evict(MemoryPool& pool, std::size_t bytes, const Claim& claim) {
@@ -93,18 +150,25 @@ std::size_t Eviction::evict(MemoryPool& pool, std::size_t bytes, const Claim& cl
   std::size_t evicted = 0;
   // One that cannot be evicted after all makes another choice necessary.
   while (bytes > there + evicted && !candidates.each.empty())
-    evicted += evict_some(candidates, bytes - there - evicted, claim.position);
+    evicted += evict_these(
+        candidates, choose_victims(candidates.each, bytes - there - evicted, claim.position));
+  // Down to the low mark.
+  const std::size_t spare = pool.budget() / kSpareShare, wanted = bytes + spare;
+  if (evicted > 0 && there + evicted < wanted && fabric_.spill != candidates.memory)
+    evicted += evict_these(candidates,
+                           choose_spare(candidates.each, wanted - there - evicted, claim.position));
   return evicted;
 }
 
 Eviction::Candidates Eviction::candidates_in(MemoryPool& pool, const Claim& claim) {
   Candidates found;
+  found.memory = memory_of(pool);
+  std::vector<std::uint64_t> anywhere;  // next uses of the values
   {
     std::lock_guard lock(mutex_);
     pool.residents().for_each([&](Replica& replica) {
       TensorState& tensor = *replica.tensor;
       if (!may_be_evicted(replica) || replica.bytes == 0 || is_of(claim, tensor)) return;
-      found.memory = replica.memory;
       if (!take_handle(tensor)) return;
       found.handles.emplace_back(&tensor);
       found.each.push_back({.bytes = MemoryPool::round_up(replica.bytes)});
@@ -113,18 +177,26 @@ Eviction::Candidates Eviction::candidates_in(MemoryPool& pool, const Claim& clai
       const NextUses::Next next = uses_.next(found.handles[i].state(), found.memory);
       found.each[i].next_use = next.position;
       found.each[i].is_dead = next.is_dead;
+      anywhere.push_back(uses_.next_anywhere(found.handles[i].state()).position);
     }
   }
-  for (std::size_t i = 0; i < found.each.size(); ++i)
-    look_at(*found.handles[i].state(), claim.position, found.each[i]);
+  const bool may_spill = fabric_.spill && level_of(found.memory) == Level::Host;
+  for (std::size_t i = 0; i < found.each.size(); ++i) {
+    TensorState& tensor = *found.handles[i].state();
+    EvictionCandidate& each = found.each[i];
+    std::lock_guard lock(tensor.lock);
+    if (may_spill && is_last_above(tensor, found.memory, *fabric_.spill))
+      each.next_use = anywhere[i];  // whoever uses it reads the disk
+    look_at(tensor, claim.position, each);
+  }
   return found;
 }
 
 // Takes out what was tried; returns the bytes that will be given back.
-std::size_t Eviction::evict_some(Candidates& candidates, std::size_t bytes, std::uint64_t now) {
+std::size_t Eviction::evict_these(Candidates& candidates, const std::vector<std::size_t>& chosen) {
   std::size_t evicted = 0;
   std::vector<bool> is_gone(candidates.each.size());
-  for (const std::size_t i : choose_victims(candidates.each, bytes, now)) {
+  for (const std::size_t i : chosen) {
     is_gone[i] = true;
     TensorState& tensor = *candidates.handles[i].state();
     const Argument argument{&tensor, Access::In, nullptr};
@@ -157,27 +229,24 @@ bool Eviction::evict_replica(TensorState& tensor, std::uint32_t memory, bool is_
   return true;
 }
 
-// To the nearest memory of a socket that has room. False: there is none.
+// To the nearest memory below that has room. False: there is none.
 bool Eviction::write_back(TensorState& tensor, Replica& replica) {
-  const Path* best = nullptr;
-  double best_seconds = 0;
-  for (const auto& place : fabric_.places) {
-    if (place->kind != DeviceKind::Socket || place->memory == replica.memory) continue;
-    const Path& path = fabric_.path(replica.memory, place->memory);
-    if (path.segments.empty()) continue;
-    if (fabric_.memories[place->memory]->room() < MemoryPool::round_up(tensor.bytes())) continue;
-    const double seconds = copy_seconds(path, tensor.bytes());
-    if (best && seconds >= best_seconds) continue;
-    best = &path;
-    best_seconds = seconds;
-  }
-  if (!best) return false;
-  const Source source{&replica, best};
+  const std::size_t bytes = tensor.bytes();
+  const auto memories = below(replica.memory, bytes);
+  const auto to = std::find_if(memories.begin(), memories.end(), [&](std::uint32_t memory) {
+    return fabric_.memories[memory]->room() >= MemoryPool::round_up(bytes);
+  });
+  if (to == memories.end()) return false;
+  Source source{&replica, &fabric_.path(replica.memory, *to)};
   Reservation reservation(fabric_, Budget::Gate);
   if (!reservation.add_way(tensor, source, true)) return false;
+  if (fabric_.spill == *to) {  // a disk that is full after all must not cost the value
+    source.space = fabric_.memories[*to]->allocate(bytes);
+    if (!source.space) return false;
+  }
   reservation.commit();
   send_copies(fabric_, tensor, source);
-  written_back_.fetch_add(tensor.bytes(), std::memory_order_relaxed);
+  written_back_.fetch_add(bytes, std::memory_order_relaxed);
   return true;
 }
 

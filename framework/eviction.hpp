@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <span>
+#include <vector>
 
 #include "framework/memory_pool.hpp"
 #include "framework/next_uses.hpp"
@@ -13,7 +14,11 @@
 namespace weft {
 
 /// Makes room in memories that are full: replicas that are needed last are dropped, and what is
-/// nowhere else is copied to the nearest memory of a socket first.
+/// nowhere else is copied first: to the nearest memory of a socket, from there also to the disk
+/// that is spilled to, if there is one. What has no room to go to makes room there.
+///
+/// Room is made for a little more than was asked for, down to a *low mark* of 15/16 of the budget,
+/// as far as that costs nothing that anyone is known to need: so that evictions come in batches.
 ///
 /// It decides and submits; the bytes come back when the copies and the ops that use a replica have
 /// settled. Called by the gate's thread only, except where said.
@@ -51,10 +56,18 @@ class Eviction {
   struct Candidates;
 
   [[nodiscard]] bool is_anything_leaving() const;
+  [[nodiscard]] std::uint32_t memory_of(const MemoryPool& pool) const;
+  // How far from the GPUs: what is evicted goes to the same level or a lower one.
+  enum class Level : std::uint8_t { Gpu, Host, Disk };
+  [[nodiscard]] Level level_of(std::uint32_t memory) const;
+  [[nodiscard]] std::vector<std::uint32_t> below(std::uint32_t memory, std::size_t bytes) const;
+
+  // Makes `bytes` more room where the pool's replicas may go.
+  bool make_room_below(MemoryPool& pool, std::size_t bytes, const Claim& claim);
   // Evicts until `bytes` are there or leaving. Returns the bytes that will be given back.
   std::size_t evict(MemoryPool& pool, std::size_t bytes, const Claim& claim);
   Candidates candidates_in(MemoryPool& pool, const Claim& claim);
-  std::size_t evict_some(Candidates& candidates, std::size_t bytes, std::uint64_t now);
+  std::size_t evict_these(Candidates& candidates, const std::vector<std::size_t>& chosen);
   bool evict_replica(TensorState& tensor, std::uint32_t memory, bool is_dead);
   bool write_back(TensorState& tensor, Replica& replica);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,8 @@ struct Fabric {
   std::vector<std::unique_ptr<MemoryPool>> memories;
   /// Marks replicas whose bytes are the program's own; hands out and frees nothing.
   std::unique_ptr<MemoryPool> program_memory;
+  /// The memory, on a disk, that host memories evict to; no device works in it.
+  std::optional<std::uint32_t> spill;
   std::vector<Path> paths;  ///< from memory * memories.size() + to memory
   std::vector<std::unique_ptr<LinkLoad>> loads;
   std::vector<std::unique_ptr<Admission>> link_admissions;  ///< of links and collectives

@@ -79,6 +79,7 @@ void* MemoryPool::allocate(std::size_t bytes) {
     trim();
     data = backing_.allocate(rounded);
   }
+  has_run_out_.store(!data, std::memory_order_relaxed);
   if (!data) return nullptr;
   live_.fetch_add(1, std::memory_order_relaxed);
   if (backing_.poison) poison(data, rounded);

@@ -57,6 +57,10 @@ class MemoryPool {
   bool set_watch(MemoryWatch* watch) {
     return watch_.exchange(watch, std::memory_order_seq_cst) != watch;
   }
+  /// What is evicted from here goes to `below`, which messages name too. Borrowed; before any use.
+  void set_below(const MemoryPool& below) { below_ = &below; }
+  /// Null unless it was set.
+  [[nodiscard]] const MemoryPool* below() const { return below_; }
   /// The valid replicas that it holds.
   [[nodiscard]] ResidentSet& residents() { return residents_; }
 
@@ -65,6 +69,8 @@ class MemoryPool {
   void* allocate(std::size_t bytes);
   /// Back into the pool. Any thread.
   void free(void* data, std::size_t bytes);
+  /// Whether the engine had none left when it was asked last.
+  [[nodiscard]] bool has_run_out() const { return has_run_out_.load(std::memory_order_relaxed); }
   /// Returns pooled blocks to the engine.
   void trim();
 
@@ -91,10 +97,12 @@ class MemoryPool {
   const std::string name_;
   const std::size_t budget_;
   const Backing backing_;
+  const MemoryPool* below_ = nullptr;
   std::atomic<std::size_t> reserved_{0};
   std::atomic<std::size_t> leaving_{0};
   std::atomic<std::size_t> peak_{0};
   std::atomic<std::int64_t> live_{0};
+  std::atomic<bool> has_run_out_{false};
   std::atomic<MemoryWatch*> watch_{nullptr};
   ResidentSet residents_;
   SpinLock lock_;

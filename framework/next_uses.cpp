@@ -24,4 +24,12 @@ NextUses::Next NextUses::next(const TensorState* tensor, std::uint32_t memory) c
   return {};
 }
 
+NextUses::Next NextUses::next_anywhere(const TensorState* tensor) const {
+  const auto found = uses_.find(tensor);
+  if (found == uses_.end()) return {};
+  const Use& first = found->second.front();
+  if (!first.reads) return {.position = kNever, .is_dead = true};
+  return {.position = first.position, .is_dead = false};
+}
+
 }  // namespace weft

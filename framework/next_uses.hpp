@@ -35,6 +35,8 @@ class NextUses {
   void drop(const TensorState* tensor, std::uint64_t position);
   /// The next use of the tensor's replica in `memory`.
   [[nodiscard]] Next next(const TensorState* tensor, std::uint32_t memory) const;
+  /// The next use of the value, in whatever memory.
+  [[nodiscard]] Next next_anywhere(const TensorState* tensor) const;
   [[nodiscard]] bool is_used(const TensorState* tensor) const { return uses_.contains(tensor); }
   /// Number of tensors that are used at all.
   [[nodiscard]] std::size_t size() const { return uses_.size(); }

@@ -283,8 +283,9 @@ Replica* send_copies(Fabric& fabric, TensorState& tensor, const Source& source, 
   SmallVector<Op*, 16> before, made;
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const Segment& segment = segments[s];
-    const bool into_target = target && s + 1 == segments.size();
+    const bool is_last = s + 1 == segments.size(), into_target = target && is_last;
     Replica* to = into_target ? target : make_replica(fabric, tensor, segment.to);
+    if (is_last && source.space) to->data = source.space;
     const std::uint32_t first = made.size();
     for (std::size_t c = 0; c < chunks; ++c) {
       DependencySet needs;

@@ -31,6 +31,7 @@ class DependencySet {
 struct Source {
   Replica* replica = nullptr;
   const Path* path = nullptr;
+  void* space = nullptr;  ///< of the replica at the end; null: the link's actor allocates it
 };
 
 /// The valid replica in `memory`, or null. The tensor's lock is held, as in all that follows.

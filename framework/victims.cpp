@@ -12,15 +12,19 @@ namespace {
 // Next uses are about equally far from the last eighth of the way to the farthest on.
 constexpr std::uint64_t kZone = 8;
 
-}  // namespace
+using Candidates = std::vector<EvictionCandidate>;
 
-std::vector<std::size_t> choose_victims(const std::vector<EvictionCandidate>& candidates,
-                                        std::size_t wanted, std::uint64_t now) {
+// Where that zone begins.
+std::uint64_t zone_of(const Candidates& candidates, std::uint64_t now) {
   std::uint64_t farthest = now;
   for (const EvictionCandidate& each : candidates)
     if (each.next_use != NextUses::kNever) farthest = std::max(farthest, each.next_use);
-  const std::uint64_t zone = farthest - (farthest - now) / kZone;
+  return farthest - (farthest - now) / kZone;
+}
 
+// All candidates, the one that goes first in front.
+std::vector<std::size_t> ordered(const Candidates& candidates, std::uint64_t now) {
+  const std::uint64_t zone = zone_of(candidates, now);
   // The lowest goes first.
   auto rank = [&](std::size_t i) {
     const EvictionCandidate& each = candidates[i];
@@ -37,6 +41,14 @@ std::vector<std::size_t> choose_victims(const std::vector<EvictionCandidate>& ca
     if (ra != rb) return ra < rb;
     return candidates[a].is_clean && !candidates[b].is_clean;
   });
+  return order;
+}
+
+}  // namespace
+
+std::vector<std::size_t> choose_victims(const Candidates& candidates, std::size_t wanted,
+                                        std::uint64_t now) {
+  std::vector<std::size_t> order = ordered(candidates, now);
   std::size_t sum = 0, count = 0;
   while (count < order.size() && sum < wanted) sum += candidates[order[count++]].bytes;
   order.resize(count);
@@ -47,6 +59,21 @@ std::vector<std::size_t> choose_victims(const std::vector<EvictionCandidate>& ca
       order.erase(order.begin() + static_cast<std::ptrdiff_t>(i));
     }
   return order;
+}
+
+std::vector<std::size_t> choose_spare(const Candidates& candidates, std::size_t most,
+                                      std::uint64_t now) {
+  const std::uint64_t zone = zone_of(candidates, now);
+  std::vector<std::size_t> chosen;
+  for (const std::size_t i : ordered(candidates, now)) {
+    const EvictionCandidate& each = candidates[i];
+    const bool is_unused = each.is_dead || each.next_use == NextUses::kNever;
+    if (each.is_busy || !(is_unused || (each.is_clean && each.next_use >= zone))) continue;
+    if (each.bytes > most) continue;
+    most -= each.bytes;
+    chosen.push_back(i);
+  }
+  return chosen;
 }
 
 }  // namespace weft

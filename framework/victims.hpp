@@ -25,4 +25,9 @@ struct EvictionCandidate {
 std::vector<std::size_t> choose_victims(const std::vector<EvictionCandidate>& candidates,
                                         std::size_t wanted, std::uint64_t now);
 
+/// Which candidates to evict ahead of need, for at most `most` bytes: those without a known next
+/// use, and clean ones whose next use is about as far as any. None that ops under way use.
+std::vector<std::size_t> choose_spare(const std::vector<EvictionCandidate>& candidates,
+                                      std::size_t most, std::uint64_t now);
+
 }  // namespace weft

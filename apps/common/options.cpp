@@ -65,6 +65,9 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--lanes", options.lanes,
                      "what of a socket runs ops: cores (default), threads (each hardware thread), "
                      "fast-cores (of a hybrid processor)");
+  command.add_option("--spill", options.spill,
+                     "a directory that host memories evict to when they are full; its disk's share "
+                     "by --memory disk0=100GB, else 9/10 of what is free there");
   command.add_option("--trace", options.trace, "write a Chrome/Perfetto trace to this file");
   command.add_option("--json", options.json, "write results as JSON to this file, - for stdout");
 }
@@ -76,6 +79,7 @@ RuntimeOptions to_runtime_options(const CommonOptions& options, bool record) {
   if (!options.emulated.empty()) made.emulated = parse_emulated_options(options.emulated);
   if (!options.memory.empty()) made.memory = options.memory;
   if (!options.lanes.empty()) made.socket_lanes = parse_socket_lanes(options.lanes);
+  if (!options.spill.empty()) made.spill = options.spill;
   if (options.no_p2p) made.p2p = false;
   if (options.simulate) made.simulate = true;
   if (!options.data.empty()) made.data = parse_data(options.data);

@@ -24,6 +24,7 @@ struct CommonOptions {
   std::string emulated;     ///< `--emulated flops=1e12,link=12GB`; empty: `WEFT_EMULATED`
   std::string memory;       ///< `--memory gpu0=2GB`; empty: `WEFT_MEMORY`
   std::string lanes;        ///< `--lanes cores|threads|fast-cores`; empty: `WEFT_LANES` or cores
+  std::string spill;        ///< `--spill DIR`; empty: `WEFT_SPILL`
   std::string trace;        ///< `--trace FILE`: Chrome/Perfetto JSON; empty: none
   std::string json;         ///< `--json FILE`, `-` for standard output; empty: none
 };

@@ -112,7 +112,8 @@ inline std::string run_program(const Runtime& runtime, const Program& program,
   results[0] = submit_graph(runtime, program.threads[0], shared);
   for (auto& other : others) other.join();
   std::vector<StepResult> reads;
-  for (const TensorHandle& tensor : shared) reads.push_back(read_tensor(tensor));
+  for (const TensorHandle& tensor : shared)
+    reads.push_back(read_tensor(tensor, program.threads[0].reads_away));
   runtime.wait_idle();
   for (const auto& of_thread : results)
     for (const StepResult& result : of_thread)

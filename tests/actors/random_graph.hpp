@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <set>
 #include <span>
@@ -45,6 +47,8 @@ struct GraphTensor {
 struct Graph {
   std::vector<GraphTensor> tensors;
   std::vector<GraphStep> steps;
+  bool reads_away =
+      false;  ///< reads go to the program's own memory: they take no room in the host's
 };
 
 struct GraphLimits {
@@ -72,7 +76,8 @@ struct OracleValue {
 /// What an op or read came to.
 struct StepResult {
   Future future;
-  TensorHandle value;  ///< of a read
+  TensorHandle value;                             ///< of a read
+  std::shared_ptr<std::vector<std::byte>> bytes;  ///< of one into the program's own memory
 };
 
 /// Runs graphs one op at a time in plain memory. With results of a real run, takes faults in copies
@@ -119,7 +124,7 @@ std::vector<StepResult> submit_graph(const Runtime& runtime, const Graph& graph,
 void submit_ops(const Runtime& runtime, const Graph& graph,
                 const std::vector<TensorHandle>& tensors);
 
-/// A read of `tensor`, as a step does it.
-StepResult read_tensor(const TensorHandle& tensor);
+/// A read of `tensor`, as a step does it; `away`: into the program's own memory.
+StepResult read_tensor(const TensorHandle& tensor, bool away = false);
 
 }  // namespace weft::test

@@ -96,6 +96,36 @@ TEST_CASE("no more is evicted than needed") {
         std::vector<std::size_t>{0, 1});
 }
 
+TEST_CASE("ahead of need goes what nobody is known to need, and no more than asked for") {
+  using Chosen = std::vector<std::size_t>;
+  // Known to be needed, and nowhere else.
+  CHECK(choose_spare({used(5), used(9)}, 10, 4).empty());
+  CHECK(choose_spare({used(5), used(kNever, 2), used(kNever, 1)}, 10, 4) == Chosen{2, 1});
+  CHECK(choose_spare({used(kNever, 2), used(kNever, 1)}, 1, 4) == Chosen{1});
+  // One that is too large is left where it is.
+  CHECK(choose_spare({used(kNever, 1, 10), used(kNever, 2, 3)}, 9, 4) == Chosen{1});
+  std::vector<EvictionCandidate> all = {used(1000), used(999), used(20)};
+  for (EvictionCandidate& each : all) each.is_clean = true;
+  CHECK(choose_spare(all, 10, 4) == Chosen{0, 1});  // far, and elsewhere too
+  all[0].is_busy = true;
+  CHECK(choose_spare(all, 10, 4) == Chosen{1});
+  all[2].is_dead = true;
+  CHECK(choose_spare(all, 1, 4) == Chosen{2});
+}
+
+TEST_CASE("the next use of a value is its first, wherever that is") {
+  NextUses uses;
+  TensorState read, overwritten, unused;
+  uses.add(&read, {.position = 3, .memory = 2});
+  uses.add(&read, {.position = 5, .memory = 0});
+  uses.add(&overwritten, {.position = 4, .memory = 1, .reads = false, .writes = true});
+  CHECK(uses.next_anywhere(&read).position == 3);
+  CHECK(uses.next_anywhere(&overwritten).position == kNever);
+  CHECK(uses.next_anywhere(&overwritten).is_dead);
+  CHECK(uses.next_anywhere(&unused).position == kNever);
+  CHECK_FALSE(uses.next_anywhere(&unused).is_dead);
+}
+
 TEST_CASE("a memory's set keeps its valid replicas in order") {
   ResidentSet set;
   Replica a, b, c;
