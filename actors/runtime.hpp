@@ -46,9 +46,9 @@ enum class SimulatedData : std::uint8_t {
 /// (`auto`, `cuda`, `emulated:N`, `none`), `WEFT_EMULATED`, `WEFT_SERIAL`, `WEFT_WATCHDOG`
 /// (seconds), `WEFT_MEMORY` (`gpu0=2GB,…`), `WEFT_SPILL` (a directory), `WEFT_PLACEMENT`,
 /// `WEFT_RUN_COSTS` (a file), `WEFT_LANES` (`cores`, `threads`, `fast-cores`), `WEFT_PRECISION`
-/// (`fp32`, `tf32`, `bf16`), `WEFT_P2P` (0 or 1), `WEFT_SIMULATE` (0 or 1), `WEFT_DATA` (`real`,
-/// `none`), `WEFT_CALIBRATION` (a file),
-/// `WEFT_SIMULATED_SCALE`, `WEFT_SIMULATED_REPORT` (a file).
+/// (`fp32`, `tf32`, `bf16`), `WEFT_P2P` (0 or 1), `WEFT_BUNDLES` (0 or 1), `WEFT_SIMULATE` (0 or
+/// 1), `WEFT_DATA` (`real`, `none`), `WEFT_CALIBRATION` (a file), `WEFT_SIMULATED_SCALE`,
+/// `WEFT_SIMULATED_REPORT` (a file).
 struct RuntimeOptions {
   std::optional<Machine> machine;  ///< default: `WEFT_MACHINE` as a description, else this machine
   std::optional<GpuMode> gpus;
@@ -74,8 +74,11 @@ struct RuntimeOptions {
   std::optional<std::string> run_costs;
   std::optional<bool> serial;
   std::optional<Precision> precision;  ///< of fp32 matrix products on CUDA devices; default fp32
-  std::optional<bool> p2p;            ///< copies between GPUs directly where they can; default true
-  bool relay = true;                  ///< idle links to the host take copies of other GPUs
+  std::optional<bool> p2p;  ///< copies between GPUs directly where they can; default true
+  bool relay = true;        ///< idle links to the host take copies of other GPUs
+  /// Short ops of a plan that follow each other on a GPU go there as one: a CUDA graph. Default: on
+  /// CUDA devices; true: on emulated and simulated ones, too. Not while a trace is recorded.
+  std::optional<bool> bundles;
   std::uint32_t cuda_lanes = 4;       ///< in-order lanes of a CUDA device
   std::uint32_t staging_threads = 0;  ///< for pageable memory; 0: by the number of processors
   bool trace = false;                 ///< record what happens

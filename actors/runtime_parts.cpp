@@ -80,6 +80,9 @@ Runtime::Parts::Parts(RuntimeOptions given) : options(with_environment(std::move
   fabric->runtime_number = next_runtime_number();
   fabric->tracer = tracer.get();
   fabric->serial = *options.serial;
+  fabric->bundles = !options.bundles   ? Bundles::Cuda
+                    : *options.bundles ? Bundles::AllGpus
+                                       : Bundles::None;
   if (*options.simulate)
     simulate();
   else

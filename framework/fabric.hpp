@@ -21,6 +21,9 @@ class Placer;
 class Tracer;
 struct KernelCode;
 
+/// On which devices a plan's short ops go out together; see `Bundle`.
+enum class Bundles : std::uint8_t { None, Cuda, AllGpus };
+
 enum class DeviceKind : std::uint8_t { Socket, Gpu };
 
 /// What a link direction publishes about itself: read by every submission that chooses a source.
@@ -83,6 +86,7 @@ struct Fabric {
   Gate* gate = nullptr;  ///< where submissions wait for memory; null: in their callers
   std::atomic<std::uint64_t> next_op{1};
 
+  Bundles bundles = Bundles::Cuda;
   bool serial = false;  ///< `WEFT_SERIAL=1`: every op waits for the one before
   std::mutex serial_mutex;
   Op* last_serial = nullptr;  // counted

@@ -55,15 +55,9 @@ void drop_plan(PlanGraph& graph) {
   }
 }
 
-PlanState::PlanState(Fabric& fabric, std::unique_ptr<PlanGraph> graph)
-    : fabric_(fabric), graph_(std::move(graph)) {
-  fabric_.references.fetch_add(1, std::memory_order_relaxed);
-  for (std::uint32_t n = 0; n < graph_->nodes.size(); ++n) {
-    const PlanGraph::Node& node = graph_->nodes[n];
-    Admission* admission = node.owner ? node.owner->admission() : nullptr;
-    if (admission &&
-        std::find(admissions_.begin(), admissions_.end(), admission) == admissions_.end())
-      admissions_.push_back(admission);
+PlanState::Form::Form(const PlanGraph& from) : graph(&from) {
+  for (std::uint32_t n = 0; n < from.nodes.size(); ++n) {
+    const PlanGraph::Node& node = from.nodes[n];
     Step step{};
     step.code = node.code;
     step.owner = node.owner;
@@ -73,19 +67,29 @@ PlanState::PlanState(Fabric& fabric, std::unique_ptr<PlanGraph> graph)
     step.device = node.device;
     step.domain = node.domain;
     step.priority = node.priority;
-    step.first_argument = static_cast<std::uint32_t>(arguments_.size());
-    step.first_edge = static_cast<std::uint32_t>(edges_.size());
+    step.first_argument = static_cast<std::uint32_t>(arguments.size());
+    step.first_edge = static_cast<std::uint32_t>(edges.size());
     step.arguments = static_cast<std::uint16_t>(node.arguments.size());
     step.edges = static_cast<std::uint16_t>(node.edges.size());
     step.has_entries = !node.entries.empty();
     for (const PlanGraph::Edge& edge : node.edges)
-      step.waits +=
-          waits_on_device(node.domain, graph_->nodes[edge.producer].domain, edge.until_done);
+      step.waits += waits_on_device(node.domain, from.nodes[edge.producer].domain, edge.until_done);
     for (const PlanGraph::Entry& entry : node.entries) step.writes_first |= entry.tensor != kNone;
-    arguments_.insert(arguments_.end(), node.arguments.begin(), node.arguments.end());
-    edges_.insert(edges_.end(), node.edges.begin(), node.edges.end());
-    if (node.is_sink) sinks_.push_back(n);
-    steps_.push_back(step);
+    arguments.insert(arguments.end(), node.arguments.begin(), node.arguments.end());
+    edges.insert(edges.end(), node.edges.begin(), node.edges.end());
+    if (node.is_sink) sinks.push_back(n);
+    steps.push_back(step);
+  }
+}
+
+PlanState::PlanState(Fabric& fabric, std::unique_ptr<PlanGraph> graph)
+    : fabric_(fabric), graph_(std::move(graph)), plain_(*graph_), is_alone_(graph_->nodes.size()) {
+  fabric_.references.fetch_add(1, std::memory_order_relaxed);
+  for (const PlanGraph::Node& node : graph_->nodes) {
+    Admission* admission = node.owner ? node.owner->admission() : nullptr;
+    if (admission &&
+        std::find(admissions_.begin(), admissions_.end(), admission) == admissions_.end())
+      admissions_.push_back(admission);
   }
   ops_.resize(graph_->nodes.size());
   sources_.resize(graph_->slots.size());
@@ -93,6 +97,7 @@ PlanState::PlanState(Fabric& fabric, std::unique_ptr<PlanGraph> graph)
 }
 
 PlanState::~PlanState() {
+  drop_bundles();
   drop_plan(*graph_);
   release(&fabric_);
 }
@@ -130,6 +135,10 @@ void PlanState::bind(TensorState* recorded, TensorState* now) {
   }
   drop_handle(std::exchange(found->now, now));
   order_locks();
+  const auto number = static_cast<std::uint32_t>(found - graph_->tensors.begin());
+  for (std::uint32_t n = 0; n < graph_->nodes.size(); ++n)
+    for (const PlanGraph::Argument& argument : graph_->nodes[n].arguments)
+      if (graph_->slots[argument.slot].tensor == number) keep_alone(n);
 }
 
 void PlanState::change_scalars(const KernelCode* kernel, std::optional<std::size_t> call,
@@ -138,16 +147,17 @@ void PlanState::change_scalars(const KernelCode* kernel, std::optional<std::size
   std::lock_guard guard(mutex_);
   auto& calls = calls_[kernel];
   if (calls.empty())
-    for (const Step& step : steps_)
-      if (step.code == kernel) calls.push_back(step.pattern);
+    for (std::uint32_t n = 0; n < graph_->nodes.size(); ++n)
+      if (graph_->nodes[n].code == kernel) calls.push_back(n);
   if (calls.empty()) throw UsageError("set_scalar: the plan does not call kernel " + kernel->name);
   if (call && *call >= calls.size())
     throw UsageError("set_scalar: call " + std::to_string(*call) + " of kernel " + kernel->name +
                      ", of which the plan has " + std::to_string(calls.size()));
-  if (call)
-    change(calls[*call]->scalars(), given);
-  else
-    for (Op* pattern : calls) change(pattern->scalars(), given);
+  const std::span<const std::uint32_t> all(calls);
+  for (const std::uint32_t n : call ? all.subspan(*call, 1) : all) {
+    change(graph_->nodes[n].pattern->scalars(), given);
+    keep_alone(n);
+  }
 }
 
 Future PlanState::replay() {
@@ -156,6 +166,7 @@ Future PlanState::replay() {
     throw UsageError("replay: the plan's runtime has ended");
   wait_for_gate();
   for (Admission* admission : admissions_) wait_for_room(*admission);
+  choose_form();
   for (;;) {
     std::optional<Reservation> reservation(std::in_place, fabric_);
     {
@@ -233,14 +244,16 @@ Op* PlanState::build(Failure* doomed) {
     if (!replica) replica = slot.kept ? slot.kept : make_replica(fabric_, tensor, slot.memory);
     keep_for_plan(slot.kept, replica);
   }
+  if (form_ != &plain_) give_up_moved_bundles();
+  const std::span<Op*> made(ops_.data(), form_->steps.size());
   PlanRecorder* const recorder = PlanRecorder::of(fabric_);
   const DependencySet nothing;
   std::uint32_t first = 0;  // of those that are held back; the ones before run already
-  for (std::uint32_t n = 0; n < ops_.size(); ++n) {
-    const Step& step = steps_[n];
+  for (std::uint32_t n = 0; n < made.size(); ++n) {
+    const Step& step = form_->steps[n];
     if (step.has_entries || (step.edges == 0 && fabric_.last_serial)) {
       DependencySet outside;
-      find_outside(graph_->nodes[n], outside);
+      find_outside(form_->graph->nodes[n], outside);
       ops_[n] = make(n, outside, doomed);
       if (step.writes_first) make_others_stale(n);
       if (recorder) record(*recorder, n);
@@ -250,20 +263,20 @@ Op* PlanState::build(Failure* doomed) {
       if (recorder) record(*recorder, n);
       follow_others(n, first, nothing);
     }
-    if (n + 1 - first < kTogether && n + 1 < ops_.size()) continue;
+    if (n + 1 - first < kTogether && n + 1 < made.size()) continue;
     for (; first <= n; ++first) satisfy(ops_[first], send_submitted());
   }
   Op* all = join(doomed);
-  for (PlanGraph::Tensor& tensor : graph_->tensors) leave_tensor(tensor);
-  if (!ops_.empty()) remember_serial(fabric_, ops_.back());
-  for (Op* op : ops_) release(op);
+  for (std::size_t t = 0; t < graph_->tensors.size(); ++t) leave_tensor(t);
+  if (!made.empty()) remember_serial(fabric_, made.back());
+  for (Op* op : made) release(op);
   satisfy(all, send_to_owner());
   return all;
 }
 
 // The op with its arguments, known to nobody; one reference is its runner's, one ours.
 Op* PlanState::make(std::uint32_t n, const DependencySet& outside, Failure* doomed) {
-  const Step& step = steps_[n];
+  const Step& step = form_->steps[n];
   const std::size_t waits = step.waits + count_waits(outside, step.domain);
   Op* op = make_op(step.code, step.arguments, waits, step.scalar_bytes, 2);
   op->owner = step.owner;
@@ -272,7 +285,7 @@ Op* PlanState::make(std::uint32_t n, const DependencySet& outside, Failure* doom
   op->domain = step.domain;
   op->priority = step.priority;
   for (std::size_t i = 0; i < step.arguments; ++i) {
-    const PlanGraph::Argument& argument = arguments_[step.first_argument + i];
+    const PlanGraph::Argument& argument = form_->arguments[step.first_argument + i];
     op->args()[i] = ArgSlot(graph_->slots[argument.slot].kept, argument.access);
   }
   if (step.pattern) copy_scalars(*step.pattern, *op, step.scalar_bytes);
@@ -309,8 +322,8 @@ void PlanState::find_outside(const PlanGraph::Node& node, DependencySet& outside
 // The op follows what comes before it. Of the plan's own, those from `first` on are known to nobody
 // yet; the others may settle at any time, as all outside.
 void PlanState::follow_others(std::uint32_t n, std::uint32_t first, const DependencySet& outside) {
-  const Step& step = steps_[n];
-  const std::span<const PlanGraph::Edge> edges{edges_.data() + step.first_edge, step.edges};
+  const Step& step = form_->steps[n];
+  const std::span<const PlanGraph::Edge> edges{form_->edges.data() + step.first_edge, step.edges};
   Op* const op = ops_[n];
   op->pending.store(step.edges + static_cast<std::uint32_t>(outside.size()) + 1,
                     std::memory_order_relaxed);
@@ -343,7 +356,7 @@ void PlanState::follow_others(std::uint32_t n, std::uint32_t first, const Depend
 
 // The first op that writes some tensors frees their replicas that the plan does not keep.
 void PlanState::make_others_stale(std::uint32_t n) {
-  for (const PlanGraph::Entry& entry : graph_->nodes[n].entries) {
+  for (const PlanGraph::Entry& entry : form_->graph->nodes[n].entries) {
     if (entry.tensor == kNone) continue;
     TensorState& state = *graph_->tensors[entry.tensor].now;
     for (Replica* replica : state.replicas) make_stale(replica, ops_[n]);
@@ -353,8 +366,9 @@ void PlanState::make_others_stale(std::uint32_t n) {
 
 // The tensor as the plan leaves it: last written by one of its ops, valid where it was at the end
 // of the recording.
-void PlanState::leave_tensor(PlanGraph::Tensor& tensor) {
-  TensorState& state = *tensor.now;
+void PlanState::leave_tensor(std::size_t t) {
+  const PlanGraph::Tensor& tensor = form_->graph->tensors[t];
+  TensorState& state = *graph_->tensors[t].now;
   if (tensor.writer != kNone) {
     acquire(ops_[tensor.writer]);
     for (Op* reader : state.readers) release(reader);
@@ -365,9 +379,10 @@ void PlanState::leave_tensor(PlanGraph::Tensor& tensor) {
       const PlanGraph::Slot& slot = graph_->slots[s];
       if (!slot.is_valid) continue;
       add_replica(state, slot.kept);
-      if (slot.ready == kNone) continue;
-      acquire(ops_[slot.ready]);
-      slot.kept->ready = ops_[slot.ready];
+      const std::uint32_t ready = form_->graph->slots[s].ready;
+      if (ready == kNone) continue;
+      acquire(ops_[ready]);
+      slot.kept->ready = ops_[ready];
     }
   }
   for (const std::uint32_t reader : tensor.readers) {
@@ -380,10 +395,11 @@ void PlanState::leave_tensor(PlanGraph::Tensor& tensor) {
 Op* PlanState::join(Failure* doomed) {
   Op* all = make_op(&join_code(), 0, 0, 0, 2);
   if (doomed) all->failure.store(doomed);
-  all->pending.store(static_cast<std::uint32_t>(sinks_.size()) + 1, std::memory_order_relaxed);
+  all->pending.store(static_cast<std::uint32_t>(form_->sinks.size()) + 1,
+                     std::memory_order_relaxed);
   publish(all);
   std::uint32_t closed = 0;
-  for (const std::uint32_t sink : sinks_)
+  for (const std::uint32_t sink : form_->sinks)
     closed += !follow_running(all, ops_[sink], Stage::Done, false);
   if (closed) all->pending.fetch_sub(closed, std::memory_order_acq_rel);
   return all;
@@ -411,7 +427,10 @@ std::size_t Plan::size() const {
 }
 
 std::string Plan::explain() const {
-  return state_ ? explain_plan(state_->graph(), state_->fabric()) : "an empty plan\n";
+  if (!state_) return "an empty plan\n";
+  std::string text = explain_plan(state_->graph(), state_->fabric());
+  for (const std::string& bundle : state_->bundles()) text += "as one on " + bundle + "\n";
+  return text;
 }
 
 std::string Plan::dot() const {

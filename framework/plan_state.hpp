@@ -5,10 +5,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "framework/bundle.hpp"
 #include "framework/call_builder.hpp"
 #include "framework/future.hpp"
+#include "framework/plan_bundles.hpp"
 #include "framework/plan_graph.hpp"
 
 namespace weft {
@@ -33,9 +36,19 @@ class PlanState {
                       void (*change)(void* scalars, const void* given), const void* given);
   [[nodiscard]] const PlanGraph& graph() const { return *graph_; }
   [[nodiscard]] const Fabric& fabric() const { return fabric_; }
+  /// What goes out as one since the newest replay, a line for each: `gpu0: forward, update (6
+  /// ops)`.
+  [[nodiscard]] std::vector<std::string> bundles();
 
  private:
   void order_locks();
+  void choose_form();
+  void make_bundles();
+  Op* make_member(const PlanGraph::Node& node) const;
+  [[nodiscard]] bool may_bundle(std::uint32_t n) const;
+  void give_up_moved_bundles();
+  void drop_bundles();
+  void keep_alone(std::uint32_t n);
   void wait_for_gate();
   bool prepare(Reservation& reservation);
   bool prepare_slot(std::size_t s, Reservation& reservation);
@@ -45,7 +58,7 @@ class PlanState {
   void follow_others(std::uint32_t n, std::uint32_t first, const DependencySet& outside);
   void find_outside(const PlanGraph::Node& node, DependencySet& outside) const;
   void make_others_stale(std::uint32_t n);
-  void leave_tensor(PlanGraph::Tensor& tensor);
+  void leave_tensor(std::size_t t);
   Op* join(Failure* doomed);
 
   // What a replay reads of a node, side by side: the graph's own are lists of lists.
@@ -61,16 +74,32 @@ class PlanState {
     bool has_entries, writes_first;
   };
 
+  // The nodes as they are sent: each by itself, or some as one.
+  struct Form {
+    explicit Form(const PlanGraph& from);
+
+    const PlanGraph* graph;
+    std::vector<Step> steps;
+    std::vector<PlanGraph::Argument> arguments;
+    std::vector<PlanGraph::Edge> edges;
+    std::vector<std::uint32_t> sinks;
+  };
+
   Fabric& fabric_;  // counted
   std::unique_ptr<PlanGraph> graph_;
   std::mutex mutex_;  // one replay at a time; bindings
   std::vector<Admission*> admissions_;
   std::vector<Argument> locked_;  // the tensors as they are now
-  std::vector<Step> steps_;
-  std::vector<PlanGraph::Argument> arguments_;
-  std::vector<PlanGraph::Edge> edges_;
-  std::vector<std::uint32_t> sinks_;
-  std::map<const KernelCode*, std::vector<Op*>> calls_;  // of those whose scalars were set
+  Form plain_;
+  std::unique_ptr<BundledPlan> bundled_plan_;
+  std::unique_ptr<Form> bundled_;       // null: not made, or changed since
+  std::vector<Replica*> bundled_kept_;  // by slot: where bundles have their bytes; null: not used
+  std::vector<bool> is_alone_;          // by node: the program sets what it works on
+  std::size_t times_moved_ = 0;
+  bool has_no_bundles_ = false;  // none can be made
+  Form* form_ = nullptr;         // of this replay
+  std::map<const KernelCode*, std::vector<std::uint32_t>>
+      calls_;  // of those whose scalars were set
   // Scratch of a replay, kept so that none but the first allocates.
   std::vector<Op*> ops_;
   std::vector<Source> sources_;

@@ -4,6 +4,7 @@
 
 #include "actors/collective_step.hpp"
 #include "actors/cuda/blas.hpp"
+#include "actors/cuda/bundle_graph.hpp"
 #include "actors/cuda/device_sum.hpp"
 #include "actors/cuda/kernels/elementwise.hpp"
 #include "framework/builtin.hpp"
@@ -73,6 +74,7 @@ void add_all() {
   kernels::uniform().cuda([](Cuda& cuda, std::uint64_t seed, float low, float high, Out<float> x) {
     uniform(cuda.stream(), x.data(), x.size(), seed, low, high);
   });
+  bundle_kernel().cuda = run_bundle;
   local_copy_kernel().cuda = run_local_copy;
   row_copy_kernel().cuda = run_row_copy;
   sum_partials_kernel().cuda = sum_partials;

@@ -93,6 +93,69 @@ TEST_CASE("random graphs recorded and replayed equal the oracle to the bit", "[p
     }
 }
 
+TEST_CASE("random graphs whose ops go out together equal the oracle to the bit", "[plan][random]") {
+  for (const EngineCase& engine : engines()) {
+    INFO(engine.name);
+    RuntimeOptions options = options_of(engine, false);
+    options.bundles = true;
+    options.trace = false;
+    Runtime runtime(std::move(options));
+    const Footprint before = Footprint::of(runtime.fabric());
+    for (std::uint64_t seed = 0; seed < seeds(800) / 10; ++seed) {
+      INFO("seed " << seed);
+      REQUIRE(run_random_plan(runtime, seed) == "");
+      const Footprint after = settled_footprint(runtime, before);
+      INFO(before.to_string() << " before, " << after.to_string() << " after");
+      REQUIRE((after == before));
+    }
+  }
+}
+
+TEST_CASE("short ops on a GPU go out as one, but for those that the program sets", "[plan]") {
+  for (const EngineCase& engine : engines()) {
+    INFO(engine.name);
+    RuntimeOptions options = options_of(engine, false);
+    options.bundles = true;
+    options.trace = false;
+    Runtime rt(std::move(options));
+    if (rt.gpu_count() == 0) continue;
+    const Device gpu = rt.gpu(0);
+    const auto x = rt.from_host(filled(1), {5}), y = rt.from_host(filled(0), {5});
+    const auto z = rt.from_host(filled(7), {5});
+    Plan step = rt.record([&] {
+      for (int i = 0; i < 4; ++i) gpu.submit(kAddTo, 1, inout(x));
+      gpu.submit(kSum, in(x), in(z), out(y));
+      gpu.submit(kAddTo, 2, inout(y));
+    });
+    auto has = [&](const std::string& text) {
+      return step.explain().find(text) != std::string::npos;
+    };
+    CHECK_FALSE(has("as one"));
+    step.replay().wait();
+    CHECK(has("as one on gpu0: add_to (4 ops)"));  // `z` comes from elsewhere: the sum begins anew
+    CHECK(has("as one on gpu0: sum, add_to (2 ops)"));
+    for (int i = 0; i < 5; ++i) step.replay();
+    CHECK(x.to_host().to_vector() == filled(29));
+    CHECK(y.to_host().to_vector() == filled(38));
+
+    step.set_scalar_of<0>(kAddTo, 4, 10);  // the last call
+    step.replay();
+    CHECK(y.to_host().to_vector() == filled(50));
+    CHECK(has("add_to (4 ops)"));
+    CHECK_FALSE(has("sum, add_to"));
+    const auto other = rt.from_host(filled(100), {5});
+    step.bind(z, other);
+    step.replay();
+    CHECK(y.to_host().to_vector() == filled(147));
+    // Written to other bytes from outside: the next replays see it.
+    rt.socket(0).submit(kFill, 0, out(x));
+    for (int i = 0; i < 3; ++i) step.replay();
+    CHECK(x.to_host().to_vector() == filled(12));
+    step = Plan();
+    rt.wait_idle();
+  }
+}
+
 TEST_CASE("a plan runs once while it is recorded, then once a replay", "[plan]") {
   for_each_engine([](Runtime& rt, Device device, Device other) {
     auto x = rt.from_host(filled(1), {5});

@@ -1,4 +1,5 @@
 #include "framework/plan_graph.hpp"
+#include "framework/plan_bundles.hpp"
 
 #include <random>
 #include <set>
@@ -99,4 +100,89 @@ TEST_CASE("a graph longer than the window is trimmed where it can be", "[plan]")
   PlanGraph graph = graph_of(edges);
   graph.trim();
   CHECK(graph.edge_count() == edges.size() - 1);
+}
+
+namespace {
+
+// Never looked into: who owns a node is told by the address alone.
+Mailbox* actor(std::uintptr_t number) {
+  return reinterpret_cast<Mailbox*>(64 * (number + 1));
+}
+
+std::vector<std::vector<std::uint32_t>> bundled(PlanGraph& graph, const std::string& owners) {
+  for (std::size_t n = 0; n < owners.size(); ++n)
+    graph.nodes[n].owner = actor(static_cast<std::uintptr_t>(owners[n]));
+  return bundle_nodes(graph, std::vector<bool>(owners.size(), true)).members;
+}
+
+}  // namespace
+
+TEST_CASE("nodes that follow each other on one device go together", "[plan]") {
+  using Members = std::vector<std::vector<std::uint32_t>>;
+  PlanGraph chain = graph_of({{}, {{0}}, {{1}}, {{2}}});
+  CHECK(bundled(chain, "AAAA") == Members{{0, 1, 2, 3}});
+  // Another actor waits for the second and is waited for by the third.
+  PlanGraph through = graph_of({{}, {{0}}, {{1}}, {{1}, {2}}, {{3}}});
+  CHECK(bundled(through, "AABAA") == Members{{0, 1}, {2}, {3, 4}});
+  // What does not need a member's data stays by itself, and keeps nothing apart.
+  PlanGraph apart = graph_of({{}, {}, {{0}}, {{1}}, {{2, true}}});
+  CHECK(bundled(apart, "AAAAA") == Members{{0, 2}, {1, 3}, {4}});
+  // A node that is left alone stands between two that would go together.
+  PlanGraph between = graph_of({{}, {{0}}, {{0}, {1}}});
+  for (auto& node : between.nodes) node.owner = actor(0);
+  CHECK(bundle_nodes(between, {true, false, true}).members == Members{{0}, {1}, {2}});
+  // Data from before the plan may come late.
+  PlanGraph entering = graph_of({{}, {{0}}, {{1}}});
+  entering.slots.resize(2);
+  entering.nodes[0].entries = {{0, PlanGraph::kNone}};
+  entering.nodes[1].entries = {{0, PlanGraph::kNone}};
+  entering.nodes[2].entries = {{1, PlanGraph::kNone}};
+  CHECK(bundled(entering, "AAA") == Members{{0, 1}, {2}});
+}
+
+TEST_CASE("bundles keep every order there was, and add no circle", "[plan]") {
+  std::mt19937_64 random(17);
+  std::size_t bundles = 0;
+  for (int round = 0; round < 600; ++round) {
+    const std::uint32_t count = 2 + random() % 60;
+    PlanGraph graph;
+    std::vector<bool> may;
+    for (std::uint32_t n = 0; n < count; ++n) {
+      PlanGraph::Node node;
+      node.owner = actor(random() % 3);
+      std::set<std::uint32_t> before;
+      for (std::uint64_t i = random() % 4; n > 0 && i > 0; --i)
+        before.insert(n - 1 - static_cast<std::uint32_t>(random() % std::min(n, 8u)));
+      for (const std::uint32_t producer : before)
+        node.edges.push_back({producer, random() % 3 == 0});
+      graph.nodes.push_back(node);
+      may.push_back(random() % 5 != 0);
+    }
+    PlanGraph::Tensor tensor;
+    tensor.writer = static_cast<std::uint32_t>(random() % count);
+    tensor.readers = {static_cast<std::uint32_t>(random() % count)};
+    graph.tensors.push_back(tensor);
+    const BundledPlan made = bundle_nodes(graph, may);
+    bundles += made.bundles;
+    std::vector<std::uint32_t> place(count, PlanGraph::kNone);
+    for (std::uint32_t at = 0; at < made.members.size(); ++at)
+      for (const std::uint32_t n : made.members[at]) {
+        REQUIRE(place[n] == PlanGraph::kNone);
+        place[n] = at;
+        CHECK(graph.nodes[n].owner == made.graph.nodes[at].owner);
+        if (made.members[at].size() > 1) CHECK(may[n]);
+      }
+    for (std::uint32_t n = 0; n < count; ++n) {
+      REQUIRE(place[n] != PlanGraph::kNone);
+      for (const std::uint32_t before : ancestors(graph, n, false)) {
+        if (place[before] == place[n]) continue;
+        CHECK(place[before] < place[n]);
+        CHECK(ancestors(made.graph, place[n], false).contains(place[before]));
+      }
+    }
+    CHECK(made.graph.tensors[0].writer == place[tensor.writer]);
+    if (place[tensor.readers[0]] != place[tensor.writer])
+      CHECK(made.graph.tensors[0].readers == std::vector{place[tensor.readers[0]]});
+  }
+  CHECK(bundles > 200);
 }

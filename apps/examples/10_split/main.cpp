@@ -1,6 +1,7 @@
 // One op over two GPUs of unlike speed, whose shares follow what they take.
 #include <cmath>
 #include <cstdio>
+#include <topology/discover.hpp>
 #include <weft/weft.hpp>
 
 int main() {

@@ -15,7 +15,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -30,9 +33,13 @@ Ns setting(const char* name, Ns otherwise) {
   return text ? std::atoll(text) : otherwise;
 }
 
+// What a graph does, in order.
+using FakeGraph = std::vector<std::function<void(void* stream)>>;
+
 // When everything so far is done.
 struct FakeClock {
   std::atomic<Ns> done_at{0};
+  FakeGraph* captured = nullptr;  // not null: what is enqueued goes here
 };
 FakeClock default_stream;
 
@@ -45,9 +52,26 @@ void enqueue(void* stream, Ns ns) {
   clock.done_at = std::max(clock.done_at.load(), now()) + ns;
 }
 
-void enqueue_kernel(void* stream) {
-  static const Ns ns = setting("FAKE_CUDA_KERNEL_NS", 1000);
+// Does `what` now, or when the graph that is captured is launched.
+template <class What>
+void enqueue(void* stream, Ns ns, const What& what) {
+  if (FakeGraph* graph = clock_of(stream).captured) {
+    graph->push_back([=](void* launched_on) {
+      what();
+      enqueue(launched_on, ns);
+    });
+    return;
+  }
+  what();
   enqueue(stream, ns);
+}
+
+Ns kernel_ns() {
+  static const Ns ns = setting("FAKE_CUDA_KERNEL_NS", 1000);
+  return ns;
+}
+void enqueue_kernel(void* stream) {
+  enqueue(stream, kernel_ns(), [] {});
 }
 
 void* block(std::size_t bytes) {
@@ -192,8 +216,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
-  std::memcpy(to, from, bytes);
-  enqueue(stream, 1000 + static_cast<Ns>(bytes) / 50);
+  enqueue(stream, 1000 + static_cast<Ns>(bytes) / 50, [=] { std::memcpy(to, from, bytes); });
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, std::size_t bytes) {
@@ -208,8 +231,7 @@ cudaError_t cudaMemset(void* data, int value, std::size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t stream) {
-  std::memset(data, value, bytes);
-  enqueue_kernel(stream);
+  enqueue(stream, kernel_ns(), [=] { std::memset(data, value, bytes); });
   return cudaSuccess;
 }
 
@@ -236,8 +258,35 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return cudaSuccess;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument) {
-  function(argument);
-  enqueue_kernel(stream);
+  enqueue(stream, kernel_ns(), [=] { function(argument); });
+  return cudaSuccess;
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  *status = clock_of(stream).captured ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  clock_of(stream).captured = new FakeGraph;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  *graph = reinterpret_cast<cudaGraph_t>(std::exchange(clock_of(stream).captured, nullptr));
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long) {
+  *made = reinterpret_cast<cudaGraphExec_t>(new FakeGraph(*reinterpret_cast<FakeGraph*>(graph)));
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete reinterpret_cast<FakeGraph*>(graph);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
+  delete reinterpret_cast<FakeGraph*>(graph);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
+  for (const auto& each : *reinterpret_cast<FakeGraph*>(graph)) each(stream);
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) {

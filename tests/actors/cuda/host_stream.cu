@@ -58,6 +58,12 @@ void call_in_stream(CUstream_st* stream, void (*function)(void*), void* argument
   check(cudaLaunchHostFunc(stream, function, argument));
 }
 
+bool is_captured(CUstream_st* stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(stream, &status));
+  return status != cudaStreamCaptureStatusNone;
+}
+
 void launch_illegal_access(CUstream_st* stream) {
   write_nowhere<<<1, 1, 0, stream>>>(reinterpret_cast<int*>(16));
   check(cudaGetLastError());

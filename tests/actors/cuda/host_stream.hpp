@@ -15,6 +15,8 @@ void give_pinned(void* data, std::size_t bytes);
 void copy_in_stream(CUstream_st* stream, void* to, const void* from, std::size_t bytes);
 /// Calls `function(argument)` on a thread of the driver's, in stream order. Throws.
 void call_in_stream(CUstream_st* stream, void (*function)(void*), void* argument);
+/// Whether what is enqueued becomes part of a graph. Throws.
+bool is_captured(CUstream_st* stream);
 /// A kernel that writes where nothing is, which ends the device's context.
 void launch_illegal_access(CUstream_st* stream);
 /// A launch with more threads a block than any device has; not checked here.

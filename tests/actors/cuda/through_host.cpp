@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <vector>
 
 #include "framework/tensor_state.hpp"
@@ -73,6 +74,13 @@ void try_on_zeros(const std::function<void(Cpu&, Op&)>& cpu, Op& op) {
   if (thrown) std::rethrow_exception(thrown);
 }
 
+void keep_for_ever(Visit* visit) {
+  static std::mutex mutex;
+  static auto* kept = new std::vector<Visit*>;  // until the process ends
+  std::lock_guard lock(mutex);
+  kept->push_back(visit);
+}
+
 void give_back(void* argument) {
   auto* visit = static_cast<Visit*>(argument);
   for (const Visit::Argument& a : visit->arguments)
@@ -100,7 +108,11 @@ void run_through_host(Cuda& gpu, Op& op) {
     if (a.bytes > 0 && op.args()[i].access() != Access::In)
       copy_in_stream(gpu.stream(), a.device, a.host, a.bytes);
   }
-  call_in_stream(gpu.stream(), give_back, visit);
+  // What is captured is done again with each launch of its graph: it stays.
+  if (is_captured(gpu.stream()))
+    keep_for_ever(visit);
+  else
+    call_in_stream(gpu.stream(), give_back, visit);
 }
 
 void add_variant_through_host(KernelCode& code) {

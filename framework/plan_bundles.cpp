@@ -1,0 +1,195 @@
+#include "framework/plan_bundles.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <utility>
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t kNone = PlanGraph::kNone;
+
+// Which nodes go together: a number for each, that of its first member.
+class Grouping {
+ public:
+  Grouping(const PlanGraph& plan, const std::vector<bool>& may_bundle)
+      : plan_(plan),
+        may_bundle_(may_bundle),
+        group_(plan.nodes.size()),
+        members_(plan.nodes.size()),
+        is_closed_(plan.nodes.size()) {
+    std::vector<bool> is_wanted_elsewhere(plan.nodes.size());
+    for (const PlanGraph::Node& node : plan.nodes)
+      for (const PlanGraph::Edge& edge : node.edges)
+        if (plan.nodes[edge.producer].owner != node.owner)
+          is_wanted_elsewhere[edge.producer] = true;
+    for (std::uint32_t n = 0; n < plan.nodes.size(); ++n) {
+      group_[n] = group_for(n);
+      members_[group_[n]].push_back(n);
+      if (!may_bundle[n] || is_wanted_elsewhere[n]) is_closed_[group_[n]] = true;
+    }
+  }
+
+  [[nodiscard]] const std::vector<std::uint32_t>& groups() const { return group_; }
+  [[nodiscard]] const std::vector<std::vector<std::uint32_t>>& members() const { return members_; }
+
+ private:
+  // The newest that it may join, else its own.
+  [[nodiscard]] std::uint32_t group_for(std::uint32_t n) const {
+    const PlanGraph::Node& node = plan_.nodes[n];
+    std::uint32_t best = n;
+    for (const PlanGraph::Edge& edge : node.edges) {
+      if (plan_.nodes[edge.producer].owner != node.owner) return n;
+      const std::uint32_t group = group_[edge.producer];
+      if (!may_bundle_[n] || edge.order_only || is_closed_[group]) continue;
+      if ((best == n || group > best) && has_entries_of(group, node) && !comes_around(n, group))
+        best = group;
+    }
+    return best;
+  }
+
+  // Whether the group reads all that `node` reads as it was before the plan.
+  [[nodiscard]] bool has_entries_of(std::uint32_t group, const PlanGraph::Node& node) const {
+    return std::all_of(node.entries.begin(), node.entries.end(), [&](const auto& entry) {
+      if (entry.slot == kNone) return true;
+      return std::any_of(members_[group].begin(), members_[group].end(), [&](std::uint32_t member) {
+        const auto& entries = plan_.nodes[member].entries;
+        return std::any_of(entries.begin(), entries.end(),
+                           [&](const auto& known) { return known.slot == entry.slot; });
+      });
+    });
+  }
+
+  // Whether `n` is behind the group by way of others too: these would be in front of and behind it.
+  [[nodiscard]] bool comes_around(std::uint32_t n, std::uint32_t group) const {
+    constexpr std::size_t kFarEnough = 4096;  // nobody looks further: it stays by itself then
+    std::vector<std::uint32_t> open;
+    std::vector<bool> is_seen(plan_.nodes.size());
+    auto look_at = [&](std::uint32_t node) {
+      for (const PlanGraph::Edge& edge : plan_.nodes[node].edges) {
+        const std::uint32_t other = group_[edge.producer];
+        // What is older than the group's first node is not behind it.
+        if (members_[other].back() < group || is_seen[other]) continue;
+        if (node == n && other == group) continue;
+        is_seen[other] = true;
+        open.push_back(other);
+      }
+    };
+    look_at(n);
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      if (open[i] == group || i == kFarEnough) return true;
+      for (const std::uint32_t member : members_[open[i]]) look_at(member);
+    }
+    return false;
+  }
+
+  const PlanGraph& plan_;
+  const std::vector<bool>& may_bundle_;
+  std::vector<std::uint32_t> group_;
+  std::vector<std::vector<std::uint32_t>> members_;  // by group
+  std::vector<bool> is_closed_;                      // by group: it takes no more
+};
+
+// The groups in an order that puts each behind all it needs, else by their last members.
+std::vector<std::uint32_t> order_of(const PlanGraph& plan, const std::vector<std::uint32_t>& group,
+                                    const std::vector<std::vector<std::uint32_t>>& members) {
+  const std::size_t count = plan.nodes.size();
+  std::vector<std::uint32_t> waits(count);
+  std::vector<std::vector<std::uint32_t>> followers(count);
+  for (std::uint32_t n = 0; n < count; ++n)
+    for (const PlanGraph::Edge& edge : plan.nodes[n].edges) {
+      if (group[edge.producer] == group[n]) continue;
+      followers[group[edge.producer]].push_back(group[n]);
+      ++waits[group[n]];
+    }
+  using Turn = std::pair<std::uint32_t, std::uint32_t>;  // last member, group
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> ready;
+  for (std::uint32_t g = 0; g < count; ++g)
+    if (!members[g].empty() && waits[g] == 0) ready.emplace(members[g].back(), g);
+  std::vector<std::uint32_t> order;
+  while (!ready.empty()) {
+    const std::uint32_t g = ready.top().second;
+    ready.pop();
+    order.push_back(g);
+    for (const std::uint32_t follower : followers[g])
+      if (--waits[follower] == 0) ready.emplace(members[follower].back(), follower);
+  }
+  return order;
+}
+
+void add_edge(std::vector<PlanGraph::Edge>& edges, const PlanGraph::Edge& edge) {
+  for (PlanGraph::Edge& known : edges)
+    if (known.producer == edge.producer) {
+      known.order_only = known.order_only && edge.order_only;
+      known.until_done = known.until_done || edge.until_done;
+      return;
+    }
+  edges.push_back(edge);
+}
+
+void add_entry(std::vector<PlanGraph::Entry>& entries, const PlanGraph::Entry& entry) {
+  for (const PlanGraph::Entry& known : entries)
+    if (known.slot == entry.slot && known.tensor == entry.tensor) return;
+  entries.push_back(entry);
+}
+
+}  // namespace
+
+BundledPlan bundle_nodes(const PlanGraph& plan, const std::vector<bool>& may_bundle) {
+  const Grouping grouping(plan, may_bundle);
+  const std::vector<std::uint32_t>& group = grouping.groups();
+  const std::vector<std::vector<std::uint32_t>>& members = grouping.members();
+  const std::vector<std::uint32_t> order = order_of(plan, group, members);
+  std::vector<std::uint32_t> place(plan.nodes.size());  // by group
+  for (std::uint32_t at = 0; at < order.size(); ++at) place[order[at]] = at;
+
+  BundledPlan made;
+  made.graph.slots = plan.slots;
+  made.graph.tensors = plan.tensors;
+  made.graph.waits_recorded = plan.waits_recorded;
+  for (const std::uint32_t g : order) {
+    PlanGraph::Node node = plan.nodes[members[g].front()];
+    if (members[g].size() > 1) {
+      ++made.bundles;
+      node.code = nullptr;
+      node.pattern = nullptr;
+      node.scalar_bytes = 0;
+      node.arguments.clear();
+    }
+    node.edges.clear();
+    node.after.clear();
+    node.entries.clear();
+    node.is_sink = true;
+    for (const std::uint32_t n : members[g]) {
+      for (PlanGraph::Edge edge : plan.nodes[n].edges) {
+        if (group[edge.producer] == g) continue;
+        edge.producer = place[group[edge.producer]];
+        add_edge(node.edges, edge);
+      }
+      for (const std::uint32_t before : plan.nodes[n].after)
+        if (group[before] != g) node.after.push_back(place[group[before]]);
+      for (const PlanGraph::Entry& entry : plan.nodes[n].entries) add_entry(node.entries, entry);
+    }
+    std::sort(
+        node.edges.begin(), node.edges.end(),
+        [](const PlanGraph::Edge& a, const PlanGraph::Edge& b) { return a.producer < b.producer; });
+    made.members.push_back(members[g]);
+    made.graph.nodes.push_back(std::move(node));
+  }
+  auto moved = [&](std::uint32_t n) { return n == kNone ? kNone : place[group[n]]; };
+  for (PlanGraph::Slot& slot : made.graph.slots) slot.ready = moved(slot.ready);
+  for (PlanGraph::Tensor& tensor : made.graph.tensors) {
+    tensor.writer = moved(tensor.writer);
+    for (std::uint32_t& reader : tensor.readers) reader = moved(reader);
+    std::sort(tensor.readers.begin(), tensor.readers.end());
+    tensor.readers.erase(std::unique(tensor.readers.begin(), tensor.readers.end()),
+                         tensor.readers.end());
+    std::erase(tensor.readers, tensor.writer);  // it comes behind itself
+  }
+  made.graph.trim();
+  made.graph.waits_recorded = plan.waits_recorded;
+  return made;
+}
+
+}  // namespace weft
