@@ -1,5 +1,6 @@
 #include "actors/gpu_actor.hpp"
 
+#include "framework/bundle.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/submit.hpp"
 #include "framework/tagged.hpp"
@@ -36,12 +37,19 @@ void GpuActor::launch(Op& op) {
   if (failure) place_.is_lost.store(true, std::memory_order_relaxed);
   if (!failure) failure = allocate_outputs(op, place_);
   op.failure.store(failure, std::memory_order_release);
-  const std::uint32_t lane = choose_lane(op);
+  const std::uint32_t lane = op.code == &bundle_kernel() ? lane_of_bundle(op) : choose_lane(op);
   op.lane = engine_.first_lane() + lane;
   acquire(&op);  // the engine may settle it before its followers are told
   engine_.issue(op, lane);
   mark_issued(&op, *this);
   release(&op);
+}
+
+// What an engine keeps with a bundle may be a lane's own.
+std::uint32_t GpuActor::lane_of_bundle(Op& op) {
+  Bundle& bundle = bundle_of(op);
+  if (bundle.lane == Bundle::kAnyLane) bundle.lane = choose_lane(op);
+  return bundle.lane;
 }
 
 std::uint32_t GpuActor::choose_lane(Op& op) {

@@ -29,6 +29,7 @@ class GpuActor final : public Body, public ReadySink {
  private:
   void launch(Op& op);
   [[nodiscard]] std::uint32_t choose_lane(Op& op);
+  [[nodiscard]] std::uint32_t lane_of_bundle(Op& op);
 
   Place& place_;
   Engine& engine_;

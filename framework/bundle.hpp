@@ -1,6 +1,6 @@
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,6 +33,9 @@ class Bundle {
   /// Sees to it that all that the ops write has bytes. Throws `DeviceError` if there are none left.
   void allocate();
 
+  static constexpr std::uint32_t kAnyLane = ~std::uint32_t{0};
+  /// The lane of its device that it was launched on first, and goes to again; the actor's.
+  std::uint32_t lane = kAnyLane;
   /// What the engine keeps; its own.
   std::shared_ptr<void> kept;
 

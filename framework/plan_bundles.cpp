@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <queue>
 #include <utility>
 
@@ -13,9 +14,11 @@ constexpr std::uint32_t kNone = PlanGraph::kNone;
 // Which nodes go together: a number for each, that of its first member.
 class Grouping {
  public:
-  Grouping(const PlanGraph& plan, const std::vector<bool>& may_bundle)
+  Grouping(const PlanGraph& plan, const std::vector<bool>& may_bundle,
+           const std::vector<bool>& is_late)
       : plan_(plan),
         may_bundle_(may_bundle),
+        is_late_(is_late),
         group_(plan.nodes.size()),
         members_(plan.nodes.size()),
         is_closed_(plan.nodes.size()) {
@@ -25,8 +28,9 @@ class Grouping {
         if (plan.nodes[edge.producer].owner != node.owner)
           is_wanted_elsewhere[edge.producer] = true;
     for (std::uint32_t n = 0; n < plan.nodes.size(); ++n) {
-      group_[n] = group_for(n);
-      members_[group_[n]].push_back(n);
+      group_[n] = n;
+      members_[n] = {n};
+      if (may_bundle[n]) join_producers(n);
       if (!may_bundle[n] || is_wanted_elsewhere[n]) is_closed_[group_[n]] = true;
     }
   }
@@ -35,57 +39,78 @@ class Grouping {
   [[nodiscard]] const std::vector<std::vector<std::uint32_t>>& members() const { return members_; }
 
  private:
-  // The newest that it may join, else its own.
-  [[nodiscard]] std::uint32_t group_for(std::uint32_t n) const {
-    const PlanGraph::Node& node = plan_.nodes[n];
-    std::uint32_t best = n;
-    for (const PlanGraph::Edge& edge : node.edges) {
-      if (plan_.nodes[edge.producer].owner != node.owner) return n;
-      const std::uint32_t group = group_[edge.producer];
-      if (!may_bundle_[n] || edge.order_only || is_closed_[group]) continue;
-      if ((best == n || group > best) && has_entries_of(group, node) && !comes_around(n, group))
-        best = group;
-    }
-    return best;
+  // Puts the node and the groups whose data it needs together, the newest first.
+  void join_producers(std::uint32_t n) {
+    std::vector<std::uint32_t> candidates;
+    for (const PlanGraph::Edge& edge : plan_.nodes[n].edges)
+      if (!edge.order_only) candidates.push_back(group_[edge.producer]);
+    std::sort(candidates.begin(), candidates.end(), std::greater<>());
+    candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+    for (const std::uint32_t group : candidates)
+      if (may_merge(std::min(group, group_[n]), std::max(group, group_[n])))
+        merge(std::min(group, group_[n]), std::max(group, group_[n]));
   }
 
-  // Whether the group reads all that `node` reads as it was before the plan.
-  [[nodiscard]] bool has_entries_of(std::uint32_t group, const PlanGraph::Node& node) const {
-    return std::all_of(node.entries.begin(), node.entries.end(), [&](const auto& entry) {
-      if (entry.slot == kNone) return true;
-      return std::any_of(members_[group].begin(), members_[group].end(), [&](std::uint32_t member) {
-        const auto& entries = plan_.nodes[member].entries;
-        return std::any_of(entries.begin(), entries.end(),
-                           [&](const auto& known) { return known.slot == entry.slot; });
-      });
+  // What the younger group waits for beside the older one must be there in time anyway.
+  [[nodiscard]] bool may_merge(std::uint32_t older, std::uint32_t younger) const {
+    if (older == younger || is_closed_[older] || is_closed_[younger]) return false;
+    for (const std::uint32_t member : members_[younger]) {
+      const PlanGraph::Node& node = plan_.nodes[member];
+      if (node.owner != plan_.nodes[older].owner) return false;
+      for (const PlanGraph::Edge& edge : node.edges)
+        if (plan_.nodes[edge.producer].owner != node.owner) return false;
+      for (const PlanGraph::Entry& entry : node.entries)
+        if (entry.slot != kNone && is_late_[entry.slot] && !has_entry(older, entry.slot))
+          return false;
+    }
+    return !comes_around(older, younger) && !comes_around(younger, older);
+  }
+
+  [[nodiscard]] bool has_entry(std::uint32_t group, std::uint32_t slot) const {
+    return std::any_of(members_[group].begin(), members_[group].end(), [&](std::uint32_t member) {
+      const auto& entries = plan_.nodes[member].entries;
+      return std::any_of(entries.begin(), entries.end(),
+                         [&](const auto& known) { return known.slot == slot; });
     });
   }
 
-  // Whether `n` is behind the group by way of others too: these would be in front of and behind it.
-  [[nodiscard]] bool comes_around(std::uint32_t n, std::uint32_t group) const {
-    constexpr std::size_t kFarEnough = 4096;  // nobody looks further: it stays by itself then
+  // Whether `to` is behind `from` by way of other groups: these would be in front of and behind it.
+  [[nodiscard]] bool comes_around(std::uint32_t from, std::uint32_t to) const {
+    constexpr std::size_t kFarEnough = 4096;  // nobody looks further: they stay apart then
     std::vector<std::uint32_t> open;
     std::vector<bool> is_seen(plan_.nodes.size());
-    auto look_at = [&](std::uint32_t node) {
-      for (const PlanGraph::Edge& edge : plan_.nodes[node].edges) {
-        const std::uint32_t other = group_[edge.producer];
-        // What is older than the group's first node is not behind it.
-        if (members_[other].back() < group || is_seen[other]) continue;
-        if (node == n && other == group) continue;
-        is_seen[other] = true;
-        open.push_back(other);
-      }
+    is_seen[to] = true;
+    auto look_at = [&](std::uint32_t group) {
+      for (const std::uint32_t member : members_[group])
+        for (const PlanGraph::Edge& edge : plan_.nodes[member].edges) {
+          const std::uint32_t other = group_[edge.producer];
+          // Nothing that is older than all of `from` is behind it.
+          if (is_seen[other] || members_[other].back() < from) continue;
+          if (group == to && other == from) continue;  // by no way of others
+          is_seen[other] = true;
+          open.push_back(other);
+        }
     };
-    look_at(n);
+    look_at(to);
     for (std::size_t i = 0; i < open.size(); ++i) {
-      if (open[i] == group || i == kFarEnough) return true;
-      for (const std::uint32_t member : members_[open[i]]) look_at(member);
+      if (open[i] == from || i == kFarEnough) return true;
+      look_at(open[i]);
     }
     return false;
   }
 
+  void merge(std::uint32_t older, std::uint32_t younger) {
+    for (const std::uint32_t member : members_[younger]) group_[member] = older;
+    std::vector<std::uint32_t> all;
+    std::merge(members_[older].begin(), members_[older].end(), members_[younger].begin(),
+               members_[younger].end(), std::back_inserter(all));
+    members_[older] = std::move(all);
+    members_[younger].clear();
+  }
+
   const PlanGraph& plan_;
   const std::vector<bool>& may_bundle_;
+  const std::vector<bool>& is_late_;  // by slot
   std::vector<std::uint32_t> group_;
   std::vector<std::vector<std::uint32_t>> members_;  // by group
   std::vector<bool> is_closed_;                      // by group: it takes no more
@@ -136,8 +161,9 @@ void add_entry(std::vector<PlanGraph::Entry>& entries, const PlanGraph::Entry& e
 
 }  // namespace
 
-BundledPlan bundle_nodes(const PlanGraph& plan, const std::vector<bool>& may_bundle) {
-  const Grouping grouping(plan, may_bundle);
+BundledPlan bundle_nodes(const PlanGraph& plan, const std::vector<bool>& may_bundle,
+                         const std::vector<bool>& is_late) {
+  const Grouping grouping(plan, may_bundle, is_late);
   const std::vector<std::uint32_t>& group = grouping.groups();
   const std::vector<std::vector<std::uint32_t>>& members = grouping.members();
   const std::vector<std::uint32_t> order = order_of(plan, group, members);

@@ -16,11 +16,12 @@ struct BundledPlan {
   std::size_t bundles = 0;  ///< nodes with more than one member
 };
 
-/// Puts nodes of one device together that follow each other, of those with `may_bundle`. A node
-/// joins a bundle of its device if it needs a member's data, if nothing outside stands
-/// between the two, and if it waits for no other actor and for no data from before the plan that
-/// the bundle does not wait for anyway: so the bundle begins as soon as its first node could. One
-/// that another actor waits for is its bundle's last.
-BundledPlan bundle_nodes(const PlanGraph& plan, const std::vector<bool>& may_bundle);
+/// Puts nodes of one device together of which one needs another's data, of those with `may_bundle`.
+/// Groups are merged if nothing outside stands between them, and if the younger waits for no other
+/// actor and for no late data that the older does not wait for: so a bundle begins as soon as its
+/// first node could. A node that another actor waits for is its bundle's last. `is_late`, by slot:
+/// what it holds when a replay begins may still be on its way from elsewhere.
+BundledPlan bundle_nodes(const PlanGraph& plan, const std::vector<bool>& may_bundle,
+                         const std::vector<bool>& is_late);
 
 }  // namespace weft

@@ -46,6 +46,7 @@ class PlanState {
   void make_bundles();
   Op* make_member(const PlanGraph::Node& node) const;
   [[nodiscard]] bool may_bundle(std::uint32_t n) const;
+  [[nodiscard]] bool may_be_late(const PlanGraph::Slot& slot) const;
   void give_up_moved_bundles();
   void drop_bundles();
   void keep_alone(std::uint32_t n);

@@ -70,10 +70,23 @@ bool PlanState::may_bundle(std::uint32_t n) const {
   }
 }
 
+// Whether what a replay finds there is made elsewhere, as far as it is known now: a link brings it.
+bool PlanState::may_be_late(const PlanGraph::Slot& slot) const {
+  TensorState& tensor = *graph_->tensors[slot.tensor].now;
+  std::lock_guard lock(tensor.lock);
+  const Replica* replica = find_replica(tensor, slot.memory);
+  if (!replica) return true;
+  const Op* const producer = producer_of(*replica);
+  return producer && !producer->is_settled() &&
+         fabric_.places[producer->device]->memory != slot.memory;
+}
+
 void PlanState::make_bundles() {
   std::vector<bool> may(graph_->nodes.size());
   for (std::uint32_t n = 0; n < may.size(); ++n) may[n] = may_bundle(n);
-  auto plan = std::make_unique<BundledPlan>(bundle_nodes(*graph_, may));
+  std::vector<bool> is_late(graph_->slots.size());
+  for (std::size_t s = 0; s < is_late.size(); ++s) is_late[s] = may_be_late(graph_->slots[s]);
+  auto plan = std::make_unique<BundledPlan>(bundle_nodes(*graph_, may, is_late));
   if (plan->bundles == 0) {
     has_no_bundles_ = true;
     return;

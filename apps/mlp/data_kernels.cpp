@@ -94,6 +94,16 @@ const Kernel<Out<std::uint32_t>>& in_order() {
   return kernel;
 }
 
+const Kernel<std::uint64_t, In<std::uint32_t>, Out<std::uint32_t>>& take() {
+  static const Kernel<std::uint64_t, In<std::uint32_t>, Out<std::uint32_t>> kernel =
+      Kernel("mlp_take")
+          .cpu([](Cpu&, std::uint64_t first, In<std::uint32_t> order, Out<std::uint32_t> part) {
+            std::copy_n(order.begin() + static_cast<std::ptrdiff_t>(first), part.size(),
+                        part.begin());
+          });
+  return kernel;
+}
+
 const Kernel<std::uint64_t, float, In<float>, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t>,
              Out<float>, Out<std::uint8_t>>&
 load() {

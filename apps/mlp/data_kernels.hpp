@@ -15,6 +15,9 @@ const Kernel<std::uint64_t, std::uint64_t, Out<std::uint32_t>>& shuffle();
 /// `order` becomes 0 … N-1.
 const Kernel<Out<std::uint32_t>>& in_order();
 
+/// `part` becomes the numbers of `order` from `first` on, as many as it has.
+const Kernel<std::uint64_t, In<std::uint32_t>, Out<std::uint32_t>>& take();
+
 /// Gathers one minibatch: rows `order[first] …` of images [N, P] and labels [N], as many as `x`
 /// has. A pixel becomes `scale * pixel + offsets[place]`; x is [rows, row_with_one(P)] with a one
 /// behind the pixels, which makes the bias of a layer a row of its weights, and zeros behind that.

@@ -1,3 +1,4 @@
+#include "actors/cuda/kernels/elementwise.hpp"
 #include "actors/cuda/kernels/learning.hpp"
 #include "apps/mlp/data_kernels.hpp"
 #include "apps/mlp/layer_variants.hpp"
@@ -21,9 +22,14 @@ void run_load(Cuda& gpu, std::uint64_t first, float scale, In<float> offsets,
                   static_cast<std::size_t>(x.dim(1)), from, scale, offsets.data());
 }
 
+void run_take(Cuda& gpu, std::uint64_t first, In<std::uint32_t> order, Out<std::uint32_t> part) {
+  cuda::copy(gpu.stream(), part.data(), order.data() + first, part.size() * sizeof(std::uint32_t));
+}
+
 }  // namespace
 
 void add_data_variants() {
+  kernels::take().cuda(run_take);
   kernels::normalise().cuda(run_normalise);
   kernels::load().cuda(run_load);
 }

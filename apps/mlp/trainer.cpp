@@ -139,35 +139,38 @@ Parameters Trainer::parameters() const {
           values(v1, velocity_shape_1(hyper_)), values(v2, velocity_shape_2(hyper_))};
 }
 
-// Rows [first, first + rows) of `order`, a shard a device.
+// A shard a device of so many rows.
 std::vector<Shard> Trainer::load(const Tensor<std::uint8_t>& images,
-                                 const Tensor<std::uint8_t>& labels, const Order& order,
-                                 std::size_t first, std::size_t rows) const {
+                                 const Tensor<std::uint8_t>& labels, const Where& where,
+                                 std::size_t rows) const {
   const std::vector<std::size_t> cuts = shares_.cuts(rows);
   const std::int64_t pixels = offsets_.shape()[0];
   std::vector<Shard> shards;
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     const Device& device = devices_[d];
-    const std::uint64_t begin = first + cuts[d];
     const auto height = static_cast<std::int64_t>(cuts[d + 1] - cuts[d]);
     Shard shard{device.tensor<float>({height, row_with_one(pixels)}),
                 device.tensor<std::uint8_t>({height})};
     if (is_fed(d)) {
       const auto records = loaders_[d].tensor<std::uint8_t>({height, record_bytes(pixels)});
-      loaders_[d].submit(kernels::gather(), begin, in(images), in(labels), in(order), out(records));
+      loaders_[d].submit(kernels::gather(), std::uint64_t{where.first + cuts[d]}, in(images),
+                         in(labels), in(where.order), out(records));
       device.submit(kernels::normalise(), scale_, in(offsets_), in(records), out(shard.x),
                     out(shard.y));
     } else {
-      device.submit(kernels::load(), begin, scale_, in(offsets_), in(images), in(labels), in(order),
-                    out(shard.x), out(shard.y));
+      const bool has_window = !where.windows.empty();
+      const std::size_t begin = (has_window ? where.in_window : where.first) + cuts[d];
+      device.submit(kernels::load(), std::uint64_t{begin}, scale_, in(offsets_), in(images),
+                    in(labels), in(has_window ? where.windows[d] : where.order), out(shard.x),
+                    out(shard.y));
     }
     shards.push_back(std::move(shard));
   }
   return shards;
 }
 
-std::vector<Future> Trainer::step(const Order& order, std::size_t first, std::size_t rows) {
-  const std::vector<Shard> shards = load(train_images_, train_labels_, order, first, rows);
+std::vector<Future> Trainer::step(const Where& where, std::size_t rows) {
+  const std::vector<Shard> shards = load(train_images_, train_labels_, where, rows);
   for (std::size_t d = 0; d < networks_.size(); ++d) networks_[d].forward(shards[d], rows);
 
   if (networks_.size() == 1) return {networks_[0].descend(2), networks_[0].descend(1)};
@@ -214,37 +217,69 @@ std::size_t Trainer::steps_in_plan() const {
   return steps < 2 ? 0 : steps;
 }
 
-// Whole minibatches from sample `first` on. The first time they are submitted and recorded.
-Future Trainer::planned_steps(const Order& order, std::size_t first) {
-  const std::size_t steps = steps_in_plan();
-  if (!plan_) {
+// Of the steps from sample `first` on, `count` samples in all; the last may have fewer.
+std::vector<std::size_t> Trainer::rows_of_steps(std::size_t first, std::size_t count) const {
+  std::vector<std::size_t> rows;
+  for (const std::size_t end = first + count; first < end; first += rows.back())
+    rows.push_back(std::min(hyper_.batch, end - first));
+  return rows;
+}
+
+// The first time they are submitted and recorded.
+Future Trainer::planned_steps(Steps& steps, const Order& order, std::size_t first) {
+  if (!steps.plan) {
+    std::size_t count = 0;
+    for (const std::size_t rows : steps.rows) count += rows;
+    for (const Device& device : devices_)
+      steps.windows.push_back(device.tensor<std::uint32_t>({static_cast<std::int64_t>(count)}));
+  }
+  bool is_any_fed = false;
+  for (std::size_t d = 0; d < devices_.size(); ++d)
+    if (is_fed(d))
+      is_any_fed = true;
+    else
+      devices_[d].submit(kernels::take(), std::uint64_t{first}, in(order), out(steps.windows[d]));
+  if (!steps.plan) {
     std::vector<Future> updates;
-    plan_ = runtime_.record([&] {
-      for (std::size_t s = 0; s < steps; ++s)
-        for (Future& update : step(order, first + s * hyper_.batch, hyper_.batch))
+    steps.plan = runtime_.record([&] {
+      std::size_t before = 0;
+      for (const std::size_t rows : steps.rows) {
+        for (Future& update : step({order, first + before, steps.windows, before}, rows))
           updates.push_back(std::move(update));
+        before += rows;
+      }
     });
-    recorded_ = order;
+    steps.recorded = order;
     return when_all(updates);
   }
-  plan_.bind(recorded_, order);
-  const std::vector<std::size_t> cuts = shares_.cuts(hyper_.batch);
-  std::size_t gathers = 0, loads = 0;
-  for (std::size_t s = 0; s < steps; ++s)
-    for (std::size_t d = 0; d < devices_.size(); ++d) {
-      const std::uint64_t begin = first + s * hyper_.batch + cuts[d];
-      if (is_fed(d))
-        plan_.set_scalar_of<0>(kernels::gather(), gathers++, begin);
-      else
-        plan_.set_scalar_of<0>(kernels::load(), loads++, begin);
+  if (is_any_fed) {
+    steps.plan.bind(steps.recorded, order);
+    std::size_t gathers = 0, at = first;
+    for (const std::size_t rows : steps.rows) {
+      const std::vector<std::size_t> cuts = shares_.cuts(rows);
+      for (std::size_t d = 0; d < devices_.size(); ++d)
+        if (is_fed(d))
+          steps.plan.set_scalar_of<0>(kernels::gather(), gathers++, std::uint64_t{at + cuts[d]});
+      at += rows;
     }
-  return plan_.replay();
+  }
+  return steps.plan.replay();
+}
+
+void Trainer::forget_plans() {
+  many_ = {};
+  rest_ = {};
+}
+
+Trainer::Order Trainer::shuffled(std::uint64_t epoch) const {
+  Order order = loaders_[0].tensor<std::uint32_t>({static_cast<std::int64_t>(train_count_)});
+  loaders_[0].submit(kernels::shuffle(), hyper_.seed, epoch, out(order));
+  return order;
 }
 
 Epoch Trainer::train(std::uint64_t epoch, const std::function<void(const Progress&)>& on_progress) {
   const auto start = runtime_.now();
-  const Order order = loaders_[0].tensor<std::uint32_t>({static_cast<std::int64_t>(train_count_)});
-  loaders_[0].submit(kernels::shuffle(), hyper_.seed, epoch, out(order));
+  const Order order = next_epoch_ == epoch && next_order_ ? next_order_ : shuffled(epoch);
   for (Network& network : networks_) network.reset_score();
 
   struct Step {
@@ -258,12 +293,16 @@ Epoch Trainer::train(std::uint64_t epoch, const std::function<void(const Progres
   const std::size_t planned = steps_in_plan() * hyper_.batch;
   std::size_t samples_ahead = 0;
   for (std::size_t first = 0, rows = 0; first < train_count_; first += rows) {
-    const bool is_planned = planned > 0 && train_count_ - first >= planned;
-    rows = is_planned ? planned : std::min(hyper_.batch, train_count_ - first);
-    if (is_planned)
-      ahead.push_back({{planned_steps(order, first)}, rows});
-    else
-      ahead.push_back({step(order, first, rows), rows});
+    const std::size_t left = train_count_ - first;
+    if (planned > 0) {
+      rows = std::min(planned, left);
+      Steps& steps = rows == planned ? many_ : rest_;
+      if (steps.rows.empty()) steps.rows = rows_of_steps(first, rows);
+      ahead.push_back({{planned_steps(steps, order, first)}, rows});
+    } else {
+      rows = std::min(hyper_.batch, left);
+      ahead.push_back({step({order, first, {}, 0}, rows), rows});
+    }
     samples_ahead += rows;
     if (samples_ahead <= kStepsAhead * hyper_.batch) continue;
     wait_for(ahead.front().updates);
@@ -277,6 +316,8 @@ Epoch Trainer::train(std::uint64_t epoch, const std::function<void(const Progres
     }
     on_progress(progress);
   }
+  next_order_ = shuffled(epoch + 1);  // beside the last steps
+  next_epoch_ = epoch + 1;
   for (const Step& rest : ahead) wait_for(rest.updates);
   const double seconds = seconds_since(runtime_, start);
   Epoch result = Scores(scores_of(networks_), train_count_).mean();
@@ -289,7 +330,7 @@ Epoch Trainer::train(std::uint64_t epoch, const std::function<void(const Progres
 Epoch Trainer::evaluate() {
   const auto start = runtime_.now();
   if (test_.empty())
-    test_ = load(test_images_, test_labels_, in_order(test_count_), 0, test_count_);
+    test_ = load(test_images_, test_labels_, {in_order(test_count_), 0, {}, 0}, test_count_);
   std::vector<Tensor<double>> scores;
   for (std::size_t d = 0; d < networks_.size(); ++d) {
     scores.push_back(devices_[d].tensor<double>({2}));
@@ -325,7 +366,7 @@ bool Trainer::tune_shares(const TraceData& data) {
   const Shares tuned = shares_for(per_sample);
   if (tuned.weights() == shares_.weights()) return false;
   shares_ = tuned;
-  plan_ = Plan();  // other rows for each device
+  forget_plans();  // other rows for each device
   test_.clear();
   return true;
 }
@@ -341,7 +382,7 @@ void Trainer::measure_shares() {
   for (int round = 0; round < 3; ++round) {
     runtime_.wait_idle();
     runtime_.tracer()->clear();
-    for (std::size_t i = 0; i < kSteps; ++i) step(order, 0, rows);
+    for (std::size_t i = 0; i < kSteps; ++i) step({order, 0, {}, 0}, rows);
     runtime_.wait_idle();
     if (round == 0) continue;
     const auto seconds = seconds_per_step(runtime_.tracer()->collect(), devices_, kSteps);

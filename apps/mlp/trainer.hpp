@@ -78,12 +78,32 @@ class Trainer {
  private:
   using Order = Tensor<std::uint32_t>;
 
+  // Where minibatches are in the training set: at `first` of `order`. `windows`, a device each:
+  // parts of it where devices gather by themselves, at `in_window` of them; empty: `order`.
+  struct Where {
+    const Order& order;
+    std::size_t first = 0;
+    const std::vector<Order>& windows;
+    std::size_t in_window = 0;
+  };
+  // Some steps in a row as a plan. What is where in the training set is not in it: a window of the
+  // order is copied to each device before a replay.
+  struct Steps {
+    std::vector<std::size_t> rows;  // of each
+    Plan plan;
+    Order recorded;  // the order that it was recorded with
+    std::vector<Order> windows;
+  };
+
   [[nodiscard]] std::vector<Shard> load(const Tensor<std::uint8_t>& images,
-                                        const Tensor<std::uint8_t>& labels, const Order& order,
-                                        std::size_t first, std::size_t rows) const;
-  std::vector<Future> step(const Order& order, std::size_t first, std::size_t rows);
+                                        const Tensor<std::uint8_t>& labels, const Where& where,
+                                        std::size_t rows) const;
+  std::vector<Future> step(const Where& where, std::size_t rows);
   [[nodiscard]] std::size_t steps_in_plan() const;
-  Future planned_steps(const Order& order, std::size_t first);
+  [[nodiscard]] std::vector<std::size_t> rows_of_steps(std::size_t first, std::size_t count) const;
+  Future planned_steps(Steps& steps, const Order& order, std::size_t first);
+  void forget_plans();
+  [[nodiscard]] Order shuffled(std::uint64_t epoch) const;
   [[nodiscard]] Order in_order(std::size_t count) const;
   /// Whether a socket gathers this device's minibatches.
   [[nodiscard]] bool is_fed(std::size_t device) const {
@@ -98,8 +118,9 @@ class Trainer {
   std::vector<Network> networks_;
   const Input input_;
   const bool plans_;
-  Plan plan_;                    // of `steps_in_plan` steps of whole minibatches
-  Order recorded_;               // the order that it was recorded with
+  Steps many_, rest_;  // `steps_in_plan` of them, and what is left at the end of a pass
+  Order next_order_;   // of `next_epoch_`: shuffled ahead
+  std::uint64_t next_epoch_ = 0;
   std::vector<Device> loaders_;  // the socket that prepares data for each device
   bool is_one_sum_ = false;      // all gradients in one message
   Collective group_;

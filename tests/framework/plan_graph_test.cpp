@@ -112,7 +112,9 @@ Mailbox* actor(std::uintptr_t number) {
 std::vector<std::vector<std::uint32_t>> bundled(PlanGraph& graph, const std::string& owners) {
   for (std::size_t n = 0; n < owners.size(); ++n)
     graph.nodes[n].owner = actor(static_cast<std::uintptr_t>(owners[n]));
-  return bundle_nodes(graph, std::vector<bool>(owners.size(), true)).members;
+  return bundle_nodes(graph, std::vector<bool>(owners.size(), true),
+                      std::vector<bool>(graph.slots.size(), true))
+      .members;
 }
 
 }  // namespace
@@ -130,7 +132,7 @@ TEST_CASE("nodes that follow each other on one device go together", "[plan]") {
   // A node that is left alone stands between two that would go together.
   PlanGraph between = graph_of({{}, {{0}}, {{0}, {1}}});
   for (auto& node : between.nodes) node.owner = actor(0);
-  CHECK(bundle_nodes(between, {true, false, true}).members == Members{{0}, {1}, {2}});
+  CHECK(bundle_nodes(between, {true, false, true}, {}).members == Members{{0}, {1}, {2}});
   // Data from before the plan may come late.
   PlanGraph entering = graph_of({{}, {{0}}, {{1}}});
   entering.slots.resize(2);
@@ -138,6 +140,13 @@ TEST_CASE("nodes that follow each other on one device go together", "[plan]") {
   entering.nodes[1].entries = {{0, PlanGraph::kNone}};
   entering.nodes[2].entries = {{1, PlanGraph::kNone}};
   CHECK(bundled(entering, "AAA") == Members{{0, 1}, {2}});
+  CHECK(bundle_nodes(entering, {true, true, true}, {true, false}).members == Members{{0, 1, 2}});
+  // A step that needs what the step before has made and what it loads by itself.
+  PlanGraph steps = graph_of({{}, {{0}}, {}, {{1}, {2}}});
+  CHECK(bundled(steps, "AAAA") == Members{{0, 1, 2, 3}});
+  PlanGraph fed =
+      graph_of({{}, {{0}}, {}, {{2}}, {{1}, {3}}});  // the second load comes over a link
+  CHECK(bundled(fed, "AABAA") == Members{{0, 1}, {2}, {3, 4}});
 }
 
 TEST_CASE("bundles keep every order there was, and add no circle", "[plan]") {
@@ -162,7 +171,7 @@ TEST_CASE("bundles keep every order there was, and add no circle", "[plan]") {
     tensor.writer = static_cast<std::uint32_t>(random() % count);
     tensor.readers = {static_cast<std::uint32_t>(random() % count)};
     graph.tensors.push_back(tensor);
-    const BundledPlan made = bundle_nodes(graph, may);
+    const BundledPlan made = bundle_nodes(graph, may, {});
     bundles += made.bundles;
     std::vector<std::uint32_t> place(count, PlanGraph::kNone);
     for (std::uint32_t at = 0; at < made.members.size(); ++at)
