@@ -80,7 +80,10 @@ bool Eviction::may_help(MemoryPool& pool) {
 }
 
 bool Eviction::make_room(MemoryPool& pool, std::size_t bytes, const Claim& claim) {
-  if (pool.room() + pool.leaving() >= bytes) return true;
+  if (pool.room() + pool.leaving() >= bytes) {
+    if (pool.room() < bytes) spill_ahead(pool, bytes, claim);
+    return true;
+  }
   if (evict(pool, bytes, claim) > 0 || pool.leaving() > 0) return true;
   if (!make_room_below(pool, bytes, claim)) return false;
   return evict(pool, bytes, claim) > 0 || is_anything_leaving();
@@ -93,14 +96,26 @@ bool Eviction::make_room_below(MemoryPool& pool, std::size_t bytes, const Claim&
     MemoryPool& other = *fabric_.memories[lower];
     const std::size_t wanted = other.room() + bytes;
     other.set_watch(&watch_);
-    if (other.leaving() > 0)
+    if (other.leaving() > 0) {
+      spill_ahead(other, wanted, claim);
       is_made = true;
-    else if (level_of(lower) > level_of(memory))
+    } else if (level_of(lower) > level_of(memory))
       is_made = make_room(other, wanted, claim) || is_made;
     else
       is_made = evict(other, wanted, claim) > 0 || is_made;
   }
   return is_made;
+}
+
+// The disk takes long: while room is on its way, values that will not be wanted for long leave too,
+// so that those who come next find room, and writes overlap with reads.
+void Eviction::spill_ahead(MemoryPool& pool, std::size_t bytes, const Claim& claim) {
+  if (!fabric_.spill || level_of(memory_of(pool)) != Level::Host) return;
+  const std::size_t there = pool.room() + pool.leaving();
+  const std::size_t wanted = bytes + pool.budget() / kSpareShare;
+  if (there >= wanted) return;
+  Candidates candidates = candidates_in(pool, claim);
+  evict_these(candidates, choose_far(candidates.each, wanted - there, claim.position));
 }
 
 bool Eviction::is_anything_leaving() const {
@@ -132,9 +147,15 @@ std::vector<std::uint32_t> Eviction::below(std::uint32_t memory, std::size_t byt
   };
   const Level level = level_of(memory);
   if (level == Level::Disk) return {};
-  for (const auto& place : fabric_.places)
-    if (place->kind == DeviceKind::Socket) add(place->memory);
-  if (level == Level::Host && fabric_.spill) add(*fabric_.spill);
+  // With a disk below, host memories that are both short must not send values to and fro.
+  const bool has_disk = level == Level::Host && fabric_.spill;
+  for (const auto& place : fabric_.places) {
+    if (place->kind != DeviceKind::Socket) continue;
+    const MemoryPool& pool = *fabric_.memories[place->memory];
+    if (!has_disk || pool.room() >= pool.budget() / 2 + MemoryPool::round_up(bytes))
+      add(place->memory);
+  }
+  if (has_disk) add(*fabric_.spill);
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::uint32_t> memories;

@@ -62,6 +62,7 @@ class Eviction {
   [[nodiscard]] Level level_of(std::uint32_t memory) const;
   [[nodiscard]] std::vector<std::uint32_t> below(std::uint32_t memory, std::size_t bytes) const;
 
+  void spill_ahead(MemoryPool& pool, std::size_t bytes, const Claim& claim);
   // Makes `bytes` more room where the pool's replicas may go.
   bool make_room_below(MemoryPool& pool, std::size_t bytes, const Claim& claim);
   // Evicts until `bytes` are there or leaving. Returns the bytes that will be given back.

@@ -14,11 +14,16 @@ constexpr std::uint64_t kZone = 8;
 
 using Candidates = std::vector<EvictionCandidate>;
 
-// Where that zone begins.
-std::uint64_t zone_of(const Candidates& candidates, std::uint64_t now) {
+std::uint64_t farthest_of(const Candidates& candidates, std::uint64_t now) {
   std::uint64_t farthest = now;
   for (const EvictionCandidate& each : candidates)
     if (each.next_use != NextUses::kNever) farthest = std::max(farthest, each.next_use);
+  return farthest;
+}
+
+// Where that zone begins.
+std::uint64_t zone_of(const Candidates& candidates, std::uint64_t now) {
+  const std::uint64_t farthest = farthest_of(candidates, now);
   return farthest - (farthest - now) / kZone;
 }
 
@@ -61,19 +66,39 @@ std::vector<std::size_t> choose_victims(const Candidates& candidates, std::size_
   return order;
 }
 
-std::vector<std::size_t> choose_spare(const Candidates& candidates, std::size_t most,
-                                      std::uint64_t now) {
-  const std::uint64_t zone = zone_of(candidates, now);
+namespace {
+
+// In order, of those that `may` go and no op under way uses, as many as `most` bytes allow.
+template <class May>
+std::vector<std::size_t> choose_idle(const Candidates& candidates, std::size_t most,
+                                     std::uint64_t now, const May& may) {
   std::vector<std::size_t> chosen;
   for (const std::size_t i : ordered(candidates, now)) {
     const EvictionCandidate& each = candidates[i];
-    const bool is_unused = each.is_dead || each.next_use == NextUses::kNever;
-    if (each.is_busy || !(is_unused || (each.is_clean && each.next_use >= zone))) continue;
-    if (each.bytes > most) continue;
+    if (each.is_busy || each.bytes > most || !may(each)) continue;
     most -= each.bytes;
     chosen.push_back(i);
   }
   return chosen;
+}
+
+}  // namespace
+
+std::vector<std::size_t> choose_spare(const Candidates& candidates, std::size_t most,
+                                      std::uint64_t now) {
+  const std::uint64_t zone = zone_of(candidates, now);
+  return choose_idle(candidates, most, now, [&](const EvictionCandidate& each) {
+    const bool is_unused = each.is_dead || each.next_use == NextUses::kNever;
+    return is_unused || (each.is_clean && each.next_use >= zone);
+  });
+}
+
+std::vector<std::size_t> choose_far(const Candidates& candidates, std::size_t most,
+                                    std::uint64_t now) {
+  if (farthest_of(candidates, now) - now < 2 * candidates.size()) return {};
+  const std::uint64_t zone = zone_of(candidates, now);
+  return choose_idle(candidates, most, now,
+                     [&](const EvictionCandidate& each) { return each.next_use >= zone; });
 }
 
 }  // namespace weft

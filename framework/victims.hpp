@@ -30,4 +30,9 @@ std::vector<std::size_t> choose_victims(const std::vector<EvictionCandidate>& ca
 std::vector<std::size_t> choose_spare(const std::vector<EvictionCandidate>& candidates,
                                       std::size_t most, std::uint64_t now);
 
+/// The same of those whose next use is about as far as any, if that is at least twice as far as
+/// there are candidates: then most of what comes next is not here, and will need room.
+std::vector<std::size_t> choose_far(const std::vector<EvictionCandidate>& candidates,
+                                    std::size_t most, std::uint64_t now);
+
 }  // namespace weft

@@ -113,6 +113,17 @@ TEST_CASE("ahead of need goes what nobody is known to need, and no more than ask
   CHECK(choose_spare(all, 1, 4) == Chosen{2});
 }
 
+TEST_CASE("far ones go ahead of need if most of what comes next is not there") {
+  using Chosen = std::vector<std::size_t>;
+  CHECK(choose_far({used(5), used(6), used(7)}, 10, 4).empty());  // nearly all is there
+  CHECK(choose_far({used(5), used(20), used(19)}, 10, 4) == Chosen{1, 2});
+  CHECK(choose_far({used(5), used(20), used(19)}, 1, 4) == Chosen{1});
+  std::vector<EvictionCandidate> all = {used(5), used(20)};
+  all[1].is_busy = true;
+  CHECK(choose_far(all, 10, 4).empty());
+  CHECK(choose_far({}, 10, 4).empty());
+}
+
 TEST_CASE("the next use of a value is its first, wherever that is") {
   NextUses uses;
   TensorState read, overwritten, unused;
