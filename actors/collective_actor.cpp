@@ -227,8 +227,7 @@ class Expansion {
       op->args()[1] = ArgSlot(next, Access::Out);
       *static_cast<CopyRange*>(op->scalars()) = {from_offset, region_bytes(step.region), &segment,
                                                  to_offset};
-      segment.load->queued_bytes.fetch_add(static_cast<std::int64_t>(region_bytes(step.region)),
-                                           std::memory_order_relaxed);
+      segment.load->queue(region_bytes(step.region));
       touch(op, from, next, step.region);
       launch(op, set);
       from = next;

@@ -238,8 +238,10 @@ void add_paths(Fabric& fabric, const Machine& machine, const Realisation& real,
     const std::uint32_t direction = owner.forward ? 0 : 1;
     Segment made;
     made.owner = &links[owner.link.value]->direction(direction).mailbox;
-    made.domain =
-        is_gpu_memory(machine, from) || is_gpu_memory(machine, to) ? real.domain : Domain::Host;
+    const bool is_from_gpu = is_gpu_memory(machine, from), is_to_gpu = is_gpu_memory(machine, to);
+    const bool is_ordered =
+        real.orders_host_copies ? is_from_gpu || is_to_gpu : is_from_gpu && is_to_gpu;
+    made.domain = is_ordered ? real.domain : Domain::Host;
     made.from = from;
     made.to = to;
     made.load = fabric.loads[hop_number(owner)].get();

@@ -27,6 +27,9 @@ struct SpillPlace {
 /// How the engine of a runtime's GPUs makes memories and links real.
 struct Realisation {
   Domain domain = Domain::Host;  ///< of GPUs and of copies that begin or end at one
+  /// False: copies to and from host memory begin when the host knows that what they wait for is
+  /// done.
+  bool orders_host_copies = true;
   /// The memory with this index: bytes it may hold, and where they come from.
   std::function<std::size_t(MemoryId)> budget;
   std::function<MemoryPool::Backing(MemoryId)> backing;

@@ -7,13 +7,16 @@
 
 namespace weft {
 GpuActor::GpuActor(Place& place, Engine& engine)
-    : place_(place), engine_(engine), mailbox_(place.admission.get()) {
+    : place_(place),
+      engine_(engine),
+      mailbox_(place.admission.get()),
+      local_(engine.takes_by_submission()) {
   place.lanes.push_back(&mailbox_);
 }
 
 void GpuActor::ready(Op* op) {
   if (op->owner == &mailbox_)
-    local_.push_back(op);
+    local_.push(op);
   else
     op->owner->push(op);
 }
@@ -25,7 +28,7 @@ bool GpuActor::run_some() {
   constexpr int kBatch = 8;
   int launched = 0;
   while (launched < kBatch && !local_.empty() && engine_.has_room()) {
-    launch(*local_.pop_front());
+    launch(*local_.pop());
     ++launched;
   }
   return engine_.progress(*this, local_.empty()) || launched > 0;
@@ -58,7 +61,8 @@ std::uint32_t GpuActor::choose_lane(Op& op) {
   const bool is_short = engine_.is_short(op);
   // Behind the newest producer that is still under way here and has no other follower yet: on the
   // same lane there is nothing to wait for. A short op gains less beside another follower than it
-  // costs to wait on another lane.
+  // costs to wait on another lane. Others that were put behind the producer meanwhile would be
+  // waited for too: then a lane with nothing ahead is better.
   for (std::size_t i = op.wait_count; i-- > 0;) {
     Op* producer = untagged(op.waits()[i]);
     if (producer->device != op.device || producer->code->is_copy || producer->code->is_collective ||
@@ -67,13 +71,35 @@ std::uint32_t GpuActor::choose_lane(Op& op) {
     // One that failed before it was launched is on no lane.
     const std::uint32_t lane = producer->lane - engine_.first_lane();
     if (lane < engine_.lanes() &&
-        (!producer->has_heir.exchange(true, std::memory_order_relaxed) || is_short))
-      return lane;
+        (!producer->has_heir.exchange(true, std::memory_order_relaxed) || is_short)) {
+      if (is_short) return lane;
+      if (engine_.is_tail(*producer) || !has_empty_lane(lanes)) return lane_beside(lane, lanes);
+      break;
+    }
   }
   std::uint32_t best = next_lane_++ % lanes;
   for (std::uint32_t i = 0; i < lanes; ++i)
     if (engine_.queued(i) < engine_.queued(best)) best = i;
   return best;
+}
+
+// An op that neither fills the device nor is short leaves a lane of large ops, if there are more of
+// them: then it goes first, and they go on beside it.
+std::uint32_t GpuActor::lane_beside(std::uint32_t lane, std::uint32_t lanes) const {
+  const std::uint32_t small = engine_.first_small_lane();
+  if (lane >= small || lanes < engine_.lanes()) return lane;
+  bool is_busy = false;
+  for (std::uint32_t i = 0; i < small; ++i)
+    is_busy = is_busy || (i != lane && engine_.queued(i) > 0);
+  for (std::uint32_t i = small; is_busy && i < lanes; ++i)
+    if (engine_.queued(i) == 0) return i;
+  return lane;
+}
+
+bool GpuActor::has_empty_lane(std::uint32_t lanes) const {
+  for (std::uint32_t i = 0; i < lanes; ++i)
+    if (engine_.queued(i) == 0) return true;
+  return false;
 }
 
 }  // namespace weft

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "actors/pinned_actor.hpp"
-#include "actors/ready_list.hpp"
+#include "actors/ready_heap.hpp"
 #include "framework/engine.hpp"
 #include "framework/fabric.hpp"
 
@@ -30,11 +30,13 @@ class GpuActor final : public Body, public ReadySink {
   void launch(Op& op);
   [[nodiscard]] std::uint32_t choose_lane(Op& op);
   [[nodiscard]] std::uint32_t lane_of_bundle(Op& op);
+  [[nodiscard]] bool has_empty_lane(std::uint32_t lanes) const;
+  [[nodiscard]] std::uint32_t lane_beside(std::uint32_t lane, std::uint32_t lanes) const;
 
   Place& place_;
   Engine& engine_;
   ActorMailbox mailbox_;
-  ReadyList local_;
+  ReadyHeap local_;
   std::uint32_t next_lane_ = 0;
 };
 

@@ -10,8 +10,9 @@ namespace weft {
 namespace {
 
 [[noreturn]] void refuse_budget(const std::string& part, const std::string& why) {
-  throw DeviceError("memory \"" + part + "\": " + why +
-                    "; wanted NAME=SIZE such as gpu0=2GB, gpu*=512MB, mem0=8GB or disk0=100GB");
+  throw DeviceError(
+      "memory \"" + part + "\": " + why +
+      "; wanted NAME=SIZE such as gpu0=2GB, gpu*=512MB, mem0=8GB, disk0=100GB or pinned=4GB");
 }
 
 void set_budget(const Machine& machine, Node node, std::size_t bytes,
@@ -25,7 +26,23 @@ void set_budget(const Machine& machine, Node node, std::size_t bytes,
       budgets[memory.value] = bytes;
 }
 
+constexpr std::string_view kPinned = "pinned";
+
 }  // namespace
+
+std::optional<std::size_t> pinned_budget(const std::string& text) {
+  std::optional<std::size_t> budget;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const auto equals = part.find('=');
+    if (equals == std::string::npos) continue;
+    if (trimmed(std::string_view(part).substr(0, equals)) != kPinned) continue;
+    const auto bytes = parse_bytes(trimmed(std::string_view(part).substr(equals + 1)));
+    if (!bytes) refuse_budget(part, "is no size");
+    budget = static_cast<std::size_t>(*bytes);
+  }
+  return budget;
+}
 
 std::vector<std::optional<std::size_t>> memory_budgets(const std::string& text,
                                                        const Machine& machine) {
@@ -37,6 +54,7 @@ std::vector<std::optional<std::size_t>> memory_budgets(const std::string& text,
     if (equals == std::string::npos) refuse_budget(part, "has no size");
     const auto bytes = parse_bytes(trimmed(std::string_view(part).substr(equals + 1)));
     if (!bytes) refuse_budget(part, "is no size");
+    if (trimmed(std::string_view(part).substr(0, equals)) == kPinned) continue;
     Things things;
     try {
       things = find_things(machine, std::string(trimmed(std::string_view(part).substr(0, equals))));

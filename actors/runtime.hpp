@@ -92,7 +92,8 @@ struct RuntimeOptions {
   std::size_t host_memory_bytes = 0;  ///< budget of each host memory; 0: 3/4 of what it has
   std::size_t gpu_memory_bytes = 0;   ///< budget of each CUDA device's memory; 0: what is free
   /// Budgets by name, before all others: `gpu0=2GB,gpu*=1GB,mem0=8GB`; see `memory_budgets`. What
-  /// does not fit is evicted and brought back. Default: nothing.
+  /// does not fit is evicted and brought back. `pinned=4GB`: what the host's side of CUDA devices
+  /// may pin (`pinned_budget`). Default: nothing.
   std::optional<std::string> memory;
   /// A directory that host memories evict to when they are short: in a file without a name, which
   /// goes with the process. Its disk is a memory as others, `disk0=100GB` in `memory`; 9/10 of what

@@ -10,6 +10,7 @@
 
 #include "actors/fabric_builder.hpp"
 #include "actors/future_actor.hpp"
+#include "actors/memory_budgets.hpp"
 #include "actors/messages.hpp"
 #include "actors/runtime_options.hpp"
 #include "actors/simulated/calibrated.hpp"
@@ -173,9 +174,11 @@ void Runtime::Parts::make_real() {
   given.lanes = options.cuda_lanes;
   given.staging_threads = options.staging_threads;
   given.precision = *options.precision;
+  given.pinned = pinned_budget(*options.memory);
   cuda_backend = std::make_shared<cuda::Backend>(machine, cuda_ordinals, given, tracer.get());
   cuda::Backend& backend = *cuda_backend;
   real.domain = Domain::Cuda;
+  real.orders_host_copies = !given.pinned;
   real.budget = [this, &backend](MemoryId id) {
     const Memory& memory = machine.memories[id.value];
     if (memory.kind != MemoryKind::Gpu) return host_budget(memory, options);

@@ -80,6 +80,7 @@ std::vector<DeviceForecast> Runtime::Parts::forecasts() const {
 
 void Runtime::Parts::check_options() {
   (void)memory_budgets(*options.memory, machine);
+  (void)pinned_budget(*options.memory);
   policies.push_back(make_placement(*options.placement));
   const std::string& path = *options.run_costs;
   if (path.empty() || !std::filesystem::exists(path)) return;

@@ -5,6 +5,9 @@
 #include <algorithm>
 
 extern "C" void openblas_set_num_threads(int);
+// LAPACK's Fortran interface, which every OpenBLAS of a distribution has; column-major.
+extern "C" void spotrf_(const char* half, const int* n, float* a, const int* lda, int* info);
+extern "C" void dpotrf_(const char* half, const int* n, double* a, const int* lda, int* info);
 
 namespace weft::blas {
 namespace {
@@ -68,6 +71,66 @@ void shared(Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, std::i
       });
 }
 
+bool factored(std::int64_t n, float* a, std::int64_t lda) {
+  const int extent = static_cast<int>(n), distance = static_cast<int>(lda);
+  int info = 0;
+  spotrf_("U", &extent, a, &distance, &info);
+  return info == 0;
+}
+bool factored(std::int64_t n, double* a, std::int64_t lda) {
+  const int extent = static_cast<int>(n), distance = static_cast<int>(lda);
+  int info = 0;
+  dpotrf_("U", &extent, a, &distance, &info);
+  return info == 0;
+}
+
+template <class T>
+bool factored_on(int threads, std::int64_t n, T* a, std::int64_t lda) {
+  set_serial();
+  openblas_set_num_threads(threads);
+  const bool is_definite = factored(n, a, lda);
+  openblas_set_num_threads(1);
+  return is_definite;
+}
+
+void trsm(blasint rows, blasint n, const float* l, blasint ldl, float* b, blasint ldb) {
+  cblas_strsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, rows, n, 1, l, ldl,
+              b, ldb);
+}
+void trsm(blasint rows, blasint n, const double* l, blasint ldl, double* b, blasint ldb) {
+  cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, rows, n, 1, l, ldl,
+              b, ldb);
+}
+
+template <class T>
+void solve_rows(Cpu& cpu, std::int64_t n, const T* l, std::int64_t ldl, std::int64_t rows, T* b,
+                std::int64_t ldb) {
+  constexpr std::int64_t kStep = 64;  // of so many rows each, wherever they are solved
+  set_serial();
+  if (n <= 0 || rows <= 0) return;
+  cpu.parallel_ranges(static_cast<std::size_t>((rows + kStep - 1) / kStep), 1,
+                      [&](std::size_t begin, std::size_t end) {
+                        for (std::size_t part = begin; part < end; ++part) {
+                          const std::int64_t first = static_cast<std::int64_t>(part) * kStep;
+                          trsm(static_cast<blasint>(std::min(kStep, rows - first)),
+                               static_cast<blasint>(n), l, static_cast<blasint>(ldl),
+                               b + first * ldb, static_cast<blasint>(ldb));
+                        }
+                      });
+}
+
+// In squares along the diagonal and what is left of them: half of the work of all of C.
+template <class T>
+void add_lower(Cpu& cpu, std::int64_t n, std::int64_t k, T factor, const T* a, std::int64_t lda,
+               T* c, std::int64_t ldc) {
+  constexpr std::int64_t kStep = 256;
+  for (std::int64_t first = 0; first < n; first += kStep) {
+    const std::int64_t rows = std::min(kStep, n - first);
+    shared(cpu, false, true, rows, first + rows, k, factor, a + first * lda, lda, a, lda, T{1},
+           c + first * ldc, ldc);
+  }
+}
+
 }  // namespace
 
 void gemm(Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
@@ -80,6 +143,39 @@ void gemm(Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, std::int
           std::int64_t k, double alpha, const double* a, std::int64_t lda, const double* b,
           std::int64_t ldb, double beta, double* c, std::int64_t ldc) {
   shared(cpu, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+void add_square(Cpu& cpu, std::int64_t n, std::int64_t k, float factor, const float* a,
+                std::int64_t lda, float* c, std::int64_t ldc) {
+  add_lower(cpu, n, k, factor, a, lda, c, ldc);
+}
+void add_square(Cpu& cpu, std::int64_t n, std::int64_t k, double factor, const double* a,
+                std::int64_t lda, double* c, std::int64_t ldc) {
+  add_lower(cpu, n, k, factor, a, lda, c, ldc);
+}
+
+bool cholesky(std::int64_t n, float* a, std::int64_t lda) {
+  set_serial();
+  return factored(n, a, lda);
+}
+bool cholesky(std::int64_t n, double* a, std::int64_t lda) {
+  set_serial();
+  return factored(n, a, lda);
+}
+bool cholesky_on_threads(int threads, std::int64_t n, float* a, std::int64_t lda) {
+  return factored_on(threads, n, a, lda);
+}
+bool cholesky_on_threads(int threads, std::int64_t n, double* a, std::int64_t lda) {
+  return factored_on(threads, n, a, lda);
+}
+
+void solve_transposed(Cpu& cpu, std::int64_t n, const float* l, std::int64_t ldl, std::int64_t rows,
+                      float* b, std::int64_t ldb) {
+  solve_rows(cpu, n, l, ldl, rows, b, ldb);
+}
+void solve_transposed(Cpu& cpu, std::int64_t n, const double* l, std::int64_t ldl,
+                      std::int64_t rows, double* b, std::int64_t ldb) {
+  solve_rows(cpu, n, l, ldl, rows, b, ldb);
 }
 
 }  // namespace weft::blas

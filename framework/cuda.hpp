@@ -7,6 +7,7 @@
 struct CUstream_st;
 struct cublasContext;
 struct cublasLtContext;
+struct cusolverDnContext;
 
 namespace weft {
 
@@ -30,6 +31,9 @@ class Cuda {
   [[nodiscard]] virtual cublasContext* blas() = 0;
   /// A `cublasLtHandle_t` of this device. Throws `DeviceError`.
   [[nodiscard]] virtual cublasLtContext* blas_lt() = 0;
+  /// A `cusolverDnHandle_t` of this lane, bound to `stream()`, made at the first call, which blocks
+  /// for some milliseconds. Throws `DeviceError`, also if cuSOLVER cannot be loaded.
+  [[nodiscard]] virtual cusolverDnContext* solver() = 0;
   /// Number of the device, as CUDA counts.
   [[nodiscard]] virtual int device() const = 0;
   /// What the runtime's options ask of matrix products.

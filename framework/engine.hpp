@@ -30,8 +30,16 @@ class Engine {
   [[nodiscard]] virtual std::uint32_t first_lane() const { return 0; }
   /// How many of the lanes an op should choose from that would fill the device by itself.
   [[nodiscard]] virtual std::uint32_t lanes_for(const Op& /*op*/) const { return lanes(); }
+  /// The first of the lanes that such ops never choose and that the device serves before the
+  /// others; `lanes()` if there are none.
+  [[nodiscard]] virtual std::uint32_t first_small_lane() const { return lanes(); }
   /// Whether the op takes less time than a wait for another lane is worth.
   [[nodiscard]] virtual bool is_short(const Op& /*op*/) const { return false; }
+  /// Of several ops that are ready, whether the one that was submitted first is to be issued first,
+  /// so that a program says by its order what is urgent; else the one that became ready first.
+  [[nodiscard]] virtual bool takes_by_submission() const { return false; }
+  /// Whether nothing was issued behind `op` on its lane.
+  [[nodiscard]] virtual bool is_tail(const Op& /*op*/) const { return true; }
   /// Loses the device on purpose: what is issued from now on fails. False: it cannot be.
   virtual bool lose() { return false; }
   /// Why nothing runs on the device any more, for `op`, counted for the caller; null if it does.

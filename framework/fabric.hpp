@@ -29,7 +29,14 @@ enum class DeviceKind : std::uint8_t { Socket, Gpu };
 /// What a link direction publishes about itself: read by every submission that chooses a source.
 struct LinkLoad {
   std::atomic<std::int64_t> queued_bytes{0};
-  std::atomic<double> bytes_per_second{0};  ///< assumed at first, then as measured
+  std::atomic<std::int64_t> total_bytes{0};  ///< of all copies it was given so far
+  std::atomic<double> bytes_per_second{0};   ///< assumed at first, then as measured
+
+  /// A copy of so many bytes is given to the direction.
+  void queue(std::size_t bytes) {
+    queued_bytes.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+    total_bytes.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+  }
 };
 
 /// A stretch of a route without a memory in between: one copy op, sent to the actor of its link.

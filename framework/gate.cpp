@@ -83,6 +83,7 @@ struct Gate::Queued {
   std::uint32_t planned_device = kUnplanned;
   std::size_t planned_turn = 0;
   bool was_left_out = false;  // though nothing that is planned is older
+  bool is_stuck = false;      // it has a device and waits for memory
 
   Queued() = default;
   ~Queued() {
@@ -97,15 +98,9 @@ struct Gate::Queued {
   [[nodiscard]] bool is_planned_by(const PlacementPolicy& by) const {
     return !place && policy == &by;
   }
-  // It must not overtake `other`.
-  [[nodiscard]] bool is_behind(const Queued& other) const {
-    for (const Op* op : after)
-      if (op == other.stand_in) return true;
-    for (const Argument& mine : arguments)
-      for (const Argument& theirs : other.arguments)
-        if (mine.tensor == theirs.tensor &&
-            (mine.access != Access::In || theirs.access != Access::In))
-          return true;
+  [[nodiscard]] bool wants(std::uint32_t which) const {
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (memory_of(i) == which) return true;
     return false;
   }
   [[nodiscard]] std::uint32_t memory_of(std::size_t i) const {
@@ -146,6 +141,29 @@ struct Gate::Queued {
       };
     return made;
   }
+};
+
+// Those that do not go through now, which others must not overtake.
+class Gate::Held {
+ public:
+  void add(const Queued& entry) {
+    for (const Argument& argument : entry.arguments) {
+      used_.insert(argument.tensor);
+      if (argument.access != Access::In) written_.insert(argument.tensor);
+    }
+    stand_ins_.insert(entry.stand_in);
+  }
+  [[nodiscard]] bool is_before(const Queued& entry) const {
+    for (const Argument& argument : entry.arguments)
+      if ((argument.access == Access::In ? written_ : used_).contains(argument.tensor)) return true;
+    for (const Op* op : entry.after)
+      if (stand_ins_.contains(op)) return true;
+    return false;
+  }
+
+ private:
+  std::unordered_set<const TensorState*> used_, written_;
+  std::unordered_set<const Op*> stand_ins_;
 };
 
 Gate::Gate(Fabric& fabric, Admission& admission, bool polls, std::function<void()> look)
@@ -298,30 +316,28 @@ bool Gate::look_at_queue() {
     for (const auto& entry : queue_) entries.push_back(entry.get());
   }
   const std::size_t planned = give_by_plans(entries);
-  std::unordered_set<const TensorState*> used, written;  // tensors of those that are stuck
-  std::unordered_set<const Op*> waiting;                 // their stand-ins
-  Memories full;                                         // memories they want room in
+  Held held;
+  Memories full;  // memories that those want room in
+  bool is_memory_short = false;
   std::size_t stuck = 0;
   for (std::size_t at = 0; at < entries.size(); ++at) {
     Queued* const entry = entries[at];
-    bool must_wait = false;
-    for (std::size_t i = 0; i < entry->arguments.size() && !must_wait; ++i) {
-      const Argument& argument = entry->arguments[i];
-      const auto& others = argument.access == Access::In ? written : used;
-      must_wait = others.contains(argument.tensor) || full.contains(entry->memory_of(i));
-    }
-    for (const Op* op : entry->after) must_wait = must_wait || waiting.contains(op);
+    bool must_wait = held.is_before(*entry);
+    for (std::size_t i = 0; i < entry->arguments.size() && !must_wait; ++i)
+      must_wait = full.contains(entry->memory_of(i));
     if (!must_wait && let_through(*entry, full) == Outcome::Through) {
       remove(*entry);
       continue;
     }
     if (++stuck > kOvertaking && at >= planned) break;
-    for (const Argument& argument : entry->arguments) {
-      used.insert(argument.tensor);
-      if (argument.access != Access::In) written.insert(argument.tensor);
-    }
-    waiting.insert(entry->stand_in);
+    held.add(*entry);
+    // By a plan: an older one may want the device.
+    if (must_wait && entry->place && entry->policy) give_place_back(*entry);
     if (!entry->place) continue;  // it waits for a device
+    // As long as all wait for devices and for each other, no memory is short.
+    is_memory_short = is_memory_short || !must_wait;
+    entry->is_stuck = is_memory_short;
+    if (!is_memory_short) continue;
     for (std::size_t i = 0; i < entry->arguments.size(); ++i)
       if (entry->memory_of(i) != NextUses::kElsewhere) full.insert(entry->memory_of(i));
   }
@@ -404,6 +420,17 @@ void Gate::plan(const std::vector<Queued*>& entries, const std::vector<std::size
   given_by_plan_ = 0;
 }
 
+// Whether it would go through, as far as what is older says, with its arguments in `memory`.
+bool Gate::may_go(const std::vector<Queued*>& entries, std::size_t at, std::uint32_t memory) {
+  Held held;
+  for (std::size_t before = 0; before < at; ++before) {
+    const Queued& other = *entries[before];
+    if (other.is_stuck && other.wants(memory)) return false;
+    if (!other.place || other.is_stuck || held.is_before(other)) held.add(other);
+  }
+  return !held.is_before(*entries[at]);
+}
+
 // Gives what is planned to devices that have room. One that needs another of the window comes
 // behind it. Returns how many.
 std::size_t Gate::give_planned(const std::vector<Queued*>& entries,
@@ -418,10 +445,7 @@ std::size_t Gate::give_planned(const std::vector<Queued*>& entries,
   for (const std::size_t at : turns) {
     Queued& entry = *entries[at];
     if (!placer.has_room(entry.planned_device)) continue;
-    bool must_wait = false;
-    for (std::size_t before = 0; before < at && !must_wait; ++before)
-      must_wait = !entries[before]->place && entry.is_behind(*entries[before]);
-    if (must_wait) continue;
+    if (!may_go(entries, at, fabric_.places[entry.planned_device]->memory)) continue;
     entry.place = placer.give_planned(entry.call(), entry.trial_op(), entry.planned_device);
     *static_cast<PlacedLate*>(entry.stand_in->scalars()) = {&placer, entry.place};
     ++given;
@@ -440,6 +464,14 @@ bool Gate::place(Queued& entry) {
   return true;
 }
 
+// An older one may want the device: behind it waits who wants the memory that is full.
+void Gate::give_place_back(Queued& entry) {
+  auto& placed = *static_cast<PlacedLate*>(entry.stand_in->scalars());
+  placed.placer->take_back(*std::exchange(placed.place, nullptr));
+  entry.place = nullptr;
+  entry.is_stuck = false;
+}
+
 Gate::Outcome Gate::let_through(Queued& entry, const Memories& full) {
   Shortage shortage;
   Failure* failure = nullptr;
@@ -448,7 +480,10 @@ Gate::Outcome Gate::let_through(Queued& entry, const Memories& full) {
     if (!entry.place) {
       if (!place(entry)) return Outcome::Stuck;
       for (std::size_t i = 0; i < entry.arguments.size(); ++i)
-        if (full.contains(entry.memory_of(i))) return Outcome::Stuck;
+        if (full.contains(entry.memory_of(i))) {
+          give_place_back(entry);
+          return Outcome::Stuck;
+        }
     }
     for (;;) {
       // Before the try, and in this order: what is queued meanwhile is not quiet.

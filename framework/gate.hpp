@@ -79,6 +79,7 @@ class Gate final : public MemoryWatch {
 
  private:
   struct Queued;
+  class Held;
   struct Request {
     MemoryPool* pool = nullptr;
     std::size_t bytes = 0;
@@ -98,8 +99,10 @@ class Gate final : public MemoryWatch {
   std::size_t give_by_plan(const std::vector<Queued*>& entries, PlacementPolicy& policy);
   void plan(const std::vector<Queued*>& entries, const std::vector<std::size_t>& window,
             PlacementPolicy& policy);
+  static bool may_go(const std::vector<Queued*>& entries, std::size_t at, std::uint32_t memory);
   std::size_t give_planned(const std::vector<Queued*>& entries,
                            const std::vector<std::size_t>& window);
+  void give_place_back(Queued& entry);
   Op* try_submit(Queued& entry, Shortage& shortage);
   void finish(Queued& entry, Op* op);
   void remove(Queued& entry);

@@ -13,6 +13,23 @@
 
 namespace weft {
 
+namespace {
+
+// Threads take numbers by so many, so that they share no cache line at each op.
+std::uint32_t next_order() {
+  constexpr std::uint32_t kAtOnce = 32;
+  static std::atomic<std::uint32_t> shared{0};
+  thread_local std::uint32_t next = 0, left = 0;
+  if (left == 0) {
+    next = shared.fetch_add(kAtOnce, std::memory_order_relaxed);
+    left = kAtOnce;
+  }
+  --left;
+  return next++;
+}
+
+}  // namespace
+
 Op* make_op(const KernelCode* code, std::size_t args, std::size_t waits, std::size_t scalar_bytes,
             std::uint32_t references) {
   const std::size_t bytes =
@@ -23,6 +40,7 @@ Op* make_op(const KernelCode* code, std::size_t args, std::size_t waits, std::si
   op->code = code;
   op->arg_count = static_cast<std::uint16_t>(args);
   op->wait_count = static_cast<std::uint16_t>(waits);
+  op->ticket = next_order();
   std::atomic_ref(op->references).store(references, std::memory_order_relaxed);
   return op;
 }

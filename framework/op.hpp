@@ -80,7 +80,9 @@ struct Op {
   Mailbox* owner = nullptr;  // null: runs inline, in whoever settles its last producer
   Replica* stale = nullptr;  // replicas this op makes stale: freed when it settles
   std::uint32_t lane = 0;    // lane it was issued on
-  std::uint32_t ticket = 0;  // its place there, where lanes are told apart by events
+  // Its place there, where lanes are told apart by events. Before that: its place among those made,
+  // exact within a thread, about right between threads.
+  std::uint32_t ticket = 0;
 
   // … and one for those that come behind it. `Done` has the first slot; the others are for
   // `Issued`, or for `Done` too in the domain in which nobody waits for `Issued`.

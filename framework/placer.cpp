@@ -27,6 +27,12 @@ std::vector<std::string> models_of(const std::vector<DeviceForecast>& devices) {
 // Counting what a device has in hand takes as long as a decision: not for each.
 constexpr double kCorrectEvery = 20e-6;
 
+Placer* placer_of(Op& op) {
+  if (op.arg_count == 0 || op.code->is_copy || op.code->is_collective) return nullptr;
+  const Replica* first = op.args()[0].replica();
+  return first ? first->tensor->fabric->placer.load(std::memory_order_acquire) : nullptr;
+}
+
 bool can_run(const Place& place, const KernelCode& code) {
   if (place.is_lost.load(std::memory_order_relaxed)) return false;
   return place.domain == Domain::Cuda ? bool(code.cuda) : bool(code.cpu);
@@ -236,17 +242,21 @@ OpForecast forecast(Fabric& fabric, const Call& call) {
   return placer->forecast(call, *call.place);
 }
 
-void Placer::has_settled(const Place& place) {
+void Placer::take_back(const Place& place) {
   devices_[place.index]->given_late.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void Placer::has_settled(const Place& place) {
+  take_back(place);
   if (fabric_.gate) fabric_.gate->ask_to_look();
 }
 
+bool wants_run(Op& op) {
+  return placer_of(op) != nullptr;
+}
+
 void note_run(Op& op, double seconds) {
-  if (op.arg_count == 0 || op.code->is_copy || op.code->is_collective) return;
-  const Replica* first = op.args()[0].replica();
-  Placer* const placer =
-      first ? first->tensor->fabric->placer.load(std::memory_order_acquire) : nullptr;
-  if (placer) placer->ran(op, seconds);
+  if (Placer* const placer = placer_of(op)) placer->ran(op, seconds);
 }
 
 }  // namespace weft

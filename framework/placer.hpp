@@ -56,6 +56,8 @@ class Placer {
   [[nodiscard]] bool has_room(std::uint32_t device) const;
   /// Gives the call, which has waited, to a device by its plan.
   Place* give_planned(const Call& call, Op& trial, std::uint32_t device);
+  /// An op that `try_place` found a device for does not go there now.
+  void take_back(const Place& place);
   /// An op that `try_place` found a device for has settled: there may be room for another.
   void has_settled(const Place& place);
 
@@ -119,6 +121,10 @@ class Placer {
   RunCosts costs_;
   std::size_t least_budget_ = std::numeric_limits<std::size_t>::max();  // of places' memories
 };
+
+/// Whether somebody wants to know how long the op runs: it is a kernel's, and its runtime has a
+/// placer.
+[[nodiscard]] bool wants_run(Op& op);
 
 /// Tells the placer of the op's runtime, if it has one that wants to know, how long it ran.
 void note_run(Op& op, double seconds);

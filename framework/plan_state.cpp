@@ -293,8 +293,7 @@ Op* PlanState::make(std::uint32_t n, const DependencySet& outside, Failure* doom
   if (step.owner) step.owner->admission()->take_in();
   if (step.code->is_copy) {
     const auto& range = *static_cast<const CopyRange*>(op->scalars());
-    range.segment->load->queued_bytes.fetch_add(static_cast<std::int64_t>(range.bytes),
-                                                std::memory_order_relaxed);
+    range.segment->load->queue(range.bytes);
   }
   return op;
 }

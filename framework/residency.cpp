@@ -202,8 +202,7 @@ Op* send_chunk(Fabric& fabric, TensorState& tensor, const Segment& segment, Repl
   copy->args()[1] = ArgSlot(to, Access::Out);
   *static_cast<CopyRange*>(copy->scalars()) = range;
   segment.owner->admission()->take_in();
-  segment.load->queued_bytes.fetch_add(static_cast<std::int64_t>(range.bytes),
-                                       std::memory_order_relaxed);
+  segment.load->queue(range.bytes);
   if (fabric.tracer) fabric.tracer->submitted(fabric, *copy, needs);
   if (PlanRecorder* recorder = PlanRecorder::of(fabric)) recorder->add_copy(copy, tensor);
   connect(copy, needs);

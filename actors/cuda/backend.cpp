@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <limits>
 #include <thread>
 
 #include "actors/cuda/builtin_variants.hpp"
@@ -29,6 +30,8 @@ struct Backend::Parts {
         stager(given.staging_threads ? given.staging_threads : default_staging_threads()) {}
 
   Options options;
+  const std::shared_ptr<PinnedBudget> pinned = std::make_shared<PinnedBudget>(
+      options.pinned.value_or(std::numeric_limits<std::size_t>::max()));
   Tracer* tracer;
   LaneTable table;
   std::vector<std::shared_ptr<DeviceState>> devices;  // by GPU
@@ -85,7 +88,8 @@ MemoryPool::Backing Backend::device_backing(GpuId gpu) const {
 }
 
 MemoryPool::Backing Backend::host_backing(int numa_node) {
-  return PinnedMemory::backing(std::make_shared<PinnedMemory>(numa_node, parts_->devices));
+  return PinnedMemory::backing(
+      std::make_shared<PinnedMemory>(numa_node, parts_->devices, parts_->pinned));
 }
 
 bool Backend::are_peers(GpuId a, GpuId b) const {
@@ -112,6 +116,7 @@ std::unique_ptr<CopyLane> Backend::make_copy_lane(const Fabric& fabric, LinkDire
   setup.track = track;
   setup.load = direction.load;
   setup.program_memory = fabric.program_memory.get();
+  setup.has_pageable = parts_->options.pinned.has_value();
   setup.device_of_memory = parts_->device_of_memory;
   setup.pool_of_memory = parts_->pool_of_memory;
   setup.on_copied = [&direction] { direction.mailbox.nudge(); };

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ class Backend {
     std::uint32_t lanes = 4;
     std::uint32_t staging_threads = 0;  ///< 0: by the number of processors
     Precision precision = Precision::Fp32;
+    /// How much host memory may be pinned; beyond it copies are staged. Nothing: all of it.
+    std::optional<std::size_t> pinned;
   };
   /// `ordinals[gpu]`: the device's number as CUDA counts. Blocks while contexts are made (up to a
   /// second). Throws `DeviceError`.

@@ -233,7 +233,8 @@ void GpuCopyLane::stage(Op& op, DeviceState* device) {
 }
 
 bool GpuCopyLane::is_pageable(const Replica& replica) const {
-  if (replica.pool != setup_.program_memory) return false;
+  if (setup_.device_of_memory[replica.memory]) return false;
+  if (replica.pool != setup_.program_memory && !setup_.has_pageable) return false;
   cudaPointerAttributes attributes{};
   if (cudaPointerGetAttributes(&attributes, replica.data) != cudaSuccess) {
     cudaGetLastError();

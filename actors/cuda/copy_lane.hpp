@@ -16,8 +16,8 @@
 namespace weft::cuda {
 
 /// One direction of a link: a stream on each GPU that copies over it. A copy between a GPU and
-/// memory of the runtime, or between GPUs, is one asynchronous copy; the program's own pageable
-/// memory and copies within host memory go through the stager.
+/// pinned memory, or between GPUs, is one asynchronous copy; pageable memory and copies within host
+/// memory go through the stager.
 class GpuCopyLane final : public CopyLane {
  public:
   struct Setup {
@@ -27,6 +27,7 @@ class GpuCopyLane final : public CopyLane {
     std::uint32_t track = 0;
     LinkLoad* load = nullptr;
     const MemoryPool* program_memory = nullptr;  ///< marks replicas in the program's own memory
+    bool has_pageable = false;  ///< the runtime's own host memory may be pageable too
     std::vector<cudaMemPool_t> pool_of_memory;   ///< the same for a GPU's memory
     std::vector<DeviceState*> device_of_memory;  ///< by memory; null: host memory
     std::function<void()> on_copied;             ///< bytes are off the lane; any thread

@@ -7,6 +7,8 @@
 
 #include "actors/cuda/check.hpp"
 #include "framework/kernel_code.hpp"
+#include "framework/op_cost.hpp"
+#include "framework/placer.hpp"
 #include "framework/trace.hpp"
 
 namespace weft::cuda {
@@ -49,6 +51,11 @@ LaneContext::~LaneContext() {
   if (scratch_) cudaFreeAsync(scratch_, lane_.stream());
 }
 
+cusolverDnContext* LaneContext::solver() {
+  if (!solver_) solver_ = std::make_unique<SolverHandle>(lane_.stream());
+  return solver_->get();
+}
+
 void* LaneContext::scratch(std::size_t bytes) {
   if (bytes <= scratch_bytes_) return scratch_;
   // In stream order: ops before this one may still use the old block.
@@ -81,6 +88,7 @@ GpuEngine::GpuEngine(const Setup& setup) : device_(*setup.device) {
     lane.device = &device_;
     lane.table = setup.table;
     lane.tracer = setup.tracer;
+    lane.is_first = i >= kLanesForLarge;
     if (setup.tracer)
       lane.track =
           setup.tracer->add_track(device_.name(), "compute " + std::to_string(i), TrackKind::Gpu);
@@ -117,13 +125,31 @@ std::uint32_t GpuEngine::lanes_for(const Op& op) const {
   return expected_ns(op) > kLargeNs ? std::min(kLanesForLarge, lanes()) : lanes();
 }
 
+std::uint32_t GpuEngine::first_small_lane() const {
+  return std::min(kLanesForLarge, lanes());
+}
+
 bool GpuEngine::is_short(const Op& op) const {
   return expected_ns(op) < kShortNs;
 }
 
+bool GpuEngine::is_sampled(Op& op) {
+  if (!wants_run(op) || op.failure.load(std::memory_order_relaxed)) return false;
+  try {
+    return sampler_.wants(*op.code, amount_of(op));
+  } catch (...) {  // what a kernel says it costs may throw
+    return false;
+  }
+}
+
+bool GpuEngine::is_tail(const Op& op) const {
+  const std::uint32_t lane = op.lane - first_lane();
+  return lane < lanes() && static_cast<std::uint32_t>(lanes_[lane]->last_ticket()) == op.ticket;
+}
+
 void GpuEngine::issue(Op& op, std::uint32_t lane) {
   device_.make_current();
-  Failure* failure = lanes_[lane]->begin(op);
+  Failure* failure = lanes_[lane]->begin(op, is_sampled(op));
   if (!failure && !op.failure.load(std::memory_order_relaxed)) failure = run(op, lane);
   lanes_[lane]->enqueued(op, failure, expected_ns(op));
   costed_ = nullptr;

@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "actors/cuda/lane.hpp"
+#include "actors/cuda/solver.hpp"
 #include "framework/cuda.hpp"
 #include "framework/engine.hpp"
+#include "framework/run_sampler.hpp"
 
 namespace weft::cuda {
 
@@ -21,6 +23,7 @@ class LaneContext final : public Cuda {
   [[nodiscard]] CUstream_st* stream() const override { return lane_.stream(); }
   [[nodiscard]] cublasContext* blas() override { return blas_; }
   [[nodiscard]] cublasLtContext* blas_lt() override { return blas_lt_; }
+  [[nodiscard]] cusolverDnContext* solver() override;
   [[nodiscard]] int device() const override { return lane_.device().ordinal(); }
   [[nodiscard]] Precision precision() const override { return precision_; }
   [[nodiscard]] void* scratch(std::size_t bytes) override;
@@ -31,6 +34,7 @@ class LaneContext final : public Cuda {
   cudaMemPool_t pool_;
   cublasContext* blas_ = nullptr;
   cublasLtContext* blas_lt_;
+  std::unique_ptr<SolverHandle> solver_;
   Precision precision_;
   void* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
@@ -38,7 +42,7 @@ class LaneContext final : public Cuda {
 
 /// One GPU: in-order compute lanes, each a stream. Ops that would fill the device by themselves use
 /// two of them, so that the last blocks of one leave no part of the device idle; small ones use
-/// all.
+/// all, and on the others the device takes them first.
 class GpuEngine final : public Engine {
  public:
   struct Setup {
@@ -58,7 +62,10 @@ class GpuEngine final : public Engine {
     return static_cast<std::uint32_t>(lanes_.size());
   }
   [[nodiscard]] std::uint32_t lanes_for(const Op& op) const override;
+  [[nodiscard]] std::uint32_t first_small_lane() const override;
   [[nodiscard]] bool is_short(const Op& op) const override;
+  [[nodiscard]] bool takes_by_submission() const override { return true; }
+  [[nodiscard]] bool is_tail(const Op& op) const override;
   [[nodiscard]] std::uint32_t first_lane() const override { return lanes_.front()->number(); }
   void issue(Op& op, std::uint32_t lane) override;
   [[nodiscard]] std::size_t queued(std::uint32_t lane) const override {
@@ -71,12 +78,14 @@ class GpuEngine final : public Engine {
 
  private:
   [[nodiscard]] double expected_ns(const Op& op) const;
+  [[nodiscard]] bool is_sampled(Op& op);
   Failure* run(Op& op, std::uint32_t lane);
 
   DeviceState& device_;
   double flops_per_ns_, bytes_per_ns_;
   mutable const Op* costed_ = nullptr;  // the op whose cost was asked last
   mutable double costed_ns_ = 0;
+  RunSampler sampler_;
   cublasLtContext* blas_lt_ = nullptr;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<std::unique_ptr<LaneContext>> contexts_;

@@ -5,6 +5,7 @@
 
 #include "actors/cuda/check.hpp"
 #include "framework/kernel_code.hpp"
+#include "framework/placer.hpp"
 #include "framework/tagged.hpp"
 #include "framework/tick_clock.hpp"
 #include "framework/trace.hpp"
@@ -48,7 +49,10 @@ std::uint32_t LaneTable::add(Lane* lane) {
 
 Lane::Lane(Setup setup) : setup_(std::move(setup)) {
   const CurrentDevice current(setup_.device->ordinal());
-  WEFT_CHECK_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  int least = 0, greatest = 0;
+  WEFT_CHECK_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  WEFT_CHECK_CUDA(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking,
+                                               setup_.is_first ? greatest : least));
   number_ = setup_.table->add(this);
   if (!setup_.tracer) return;
   WEFT_CHECK_CUDA(cudaEventCreate(&base_));
@@ -75,7 +79,7 @@ std::uint64_t Lane::expand(std::uint32_t ticket) const {
   return issued - (static_cast<std::uint32_t>(issued) - ticket);
 }
 
-Failure* Lane::begin(Op& op) {
+Failure* Lane::begin(Op& op, bool is_sampled) {
   Failure* cause = nullptr;
   const DeviceState* loser = setup_.device->is_lost() ? setup_.device : nullptr;
   for (std::size_t i = 0; i < op.wait_count; ++i) {
@@ -88,7 +92,8 @@ Failure* Lane::begin(Op& op) {
     if (!cause && !is_order_only(op.waits()[i]))
       cause = producer.failure.load(std::memory_order_acquire);
   }
-  if (setup_.tracer && setup_.tracer->is_recording() && !setup_.device->is_lost()) {
+  timing_ = {setup_.tracer && setup_.tracer->is_recording(), is_sampled && !cause && !loser};
+  if ((timing_.is_traced || timing_.is_sampled) && !setup_.device->is_lost()) {
     started_ = timing_event();
     if (started_) cudaEventRecord(started_, stream_);
   }
@@ -219,7 +224,7 @@ void Lane::enqueue(Op& op, std::uint64_t ticket, bool is_part) {
     ended = timing_event();
     if (ended) cudaEventRecord(ended, stream_);
   }
-  in_flight_.push_back({&op, ticket, std::exchange(started_, nullptr), ended, is_part});
+  in_flight_.push_back({&op, ticket, std::exchange(started_, nullptr), ended, is_part, timing_});
   issued_.store(ticket, std::memory_order_release);
 }
 
@@ -315,13 +320,26 @@ bool Lane::settle_done(ReadySink& sink) {
 
 void Lane::settle_one(InFlight& entry, Failure* failure, ReadySink& sink) {
   const bool failed = failure || entry.op->failure.load(std::memory_order_acquire);
-  if (entry.started && entry.ended) record_span(entry, failed);
+  if (entry.started) take_times(entry, failed);
   if (entry.is_part) {
     setup_.part_done(*entry.op, failure, sink);
     return;
   }
   if (setup_.before_settle) setup_.before_settle(*entry.op, failed);
   settle(entry.op, failure, sink);
+}
+
+void Lane::take_times(InFlight& entry, bool failed) {
+  float ms = 0;
+  if (entry.ended && entry.timing.is_sampled && !failed && !setup_.device->is_lost()) {
+    if (cudaEventElapsedTime(&ms, entry.started, entry.ended) == cudaSuccess)
+      note_run(*entry.op, 1e-3 * double{ms});
+    else
+      cudaGetLastError();
+  }
+  if (entry.ended && entry.timing.is_traced) record_span(entry, failed);
+  spare_timing_.push_back(entry.started);
+  if (entry.ended) spare_timing_.push_back(entry.ended);
 }
 
 void Lane::record_span(InFlight& entry, bool failed) {
@@ -338,8 +356,6 @@ void Lane::record_span(InFlight& entry, bool failed) {
   } else {
     cudaGetLastError();
   }
-  spare_timing_.push_back(entry.started);
-  spare_timing_.push_back(entry.ended);
 }
 
 cudaEvent_t Lane::timing_event() {

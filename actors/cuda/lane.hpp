@@ -61,6 +61,7 @@ class Lane {
     LaneTable* table = nullptr;
     Tracer* tracer = nullptr;  ///< not null: ops are timed on the device
     std::uint32_t track = 0;
+    bool is_first = false;  ///< when blocks have room on the device, those of this lane go first
     /// Called before each op settles; null: nothing.
     std::function<void(Op&, bool failed)> before_settle;
     /// A part of an op is done: see `enqueued_part`. Takes over the failure, null if there is none.
@@ -78,8 +79,10 @@ class Lane {
   [[nodiscard]] std::size_t queued() const { return in_flight_.size(); }
 
   /// Makes the stream wait for what `op` waits for. Returns why `op` must fail, counted for the
-  /// caller, or null. Then enqueue the work and call `enqueued`.
-  [[nodiscard]] Failure* begin(Op& op);
+  /// caller, or null. Then enqueue the work and call `enqueued`. `is_sampled`: the op's time on the
+  /// device is told to the placer (`note_run`) before it settles, unless it fails; that costs some
+  /// microseconds.
+  [[nodiscard]] Failure* begin(Op& op, bool is_sampled = false);
   /// The op's work, or nothing if it has failed, is on the stream: gives it its ticket. Takes over
   /// `failure`. `expected_ns`: how long the device will be at it, about.
   void enqueued(Op& op, Failure* failure, double expected_ns);
@@ -96,11 +99,16 @@ class Lane {
   bool progress(ReadySink& sink, bool quiet);
 
  private:
+  // What an op's time on the device is wanted for.
+  struct Timing {
+    bool is_traced = false, is_sampled = false;
+  };
   struct InFlight {
     Op* op;
     std::uint64_t ticket;
     cudaEvent_t started, ended;  // null unless timed
     bool is_part;
+    Timing timing;
   };
   struct Mark {
     std::uint64_t ticket;
@@ -124,6 +132,7 @@ class Lane {
   bool settle_done(ReadySink& sink);
   [[nodiscard]] bool has_settled_producers(Op& op, Failure*& cause) const;
   void settle_one(InFlight& entry, Failure* failure, ReadySink& sink);
+  void take_times(InFlight& entry, bool failed);
   void record_span(InFlight& entry, bool failed);
   cudaEvent_t timing_event();
 
@@ -145,6 +154,7 @@ class Lane {
 
   std::vector<cudaEvent_t> spare_timing_;
   cudaEvent_t started_ = nullptr;  // of the op being enqueued
+  Timing timing_;                  // of the same
   cudaEvent_t base_ = nullptr;     // an event whose time on the host's clock is known
   std::int64_t base_ns_ = 0;
 };

@@ -117,12 +117,24 @@ MemoryPool::Backing DeviceMemory::backing(const std::shared_ptr<DeviceMemory>& m
           .poison = false};
 }
 
+bool PinnedBudget::take(std::size_t bytes) {
+  std::size_t left = left_.load(std::memory_order_relaxed);
+  do {
+    if (left < bytes) return false;
+  } while (!left_.compare_exchange_weak(left, left - bytes, std::memory_order_relaxed));
+  return true;
+}
+
 PinnedMemory::~PinnedMemory() {
-  for (const auto& [data, bytes] : slabs_) {
-    cudaHostUnregister(data);
-    munmap(data, bytes);
+  for (const auto& [data, slab] : slabs_) give_slab_back(data, slab);
+}
+
+void PinnedMemory::give_slab_back(char* data, const Slab& slab) {
+  if (slab.is_pinned) {
+    if (cudaHostUnregister(data) != cudaSuccess) cudaGetLastError();
+    budget_->give_back(slab.bytes);
   }
-  cudaGetLastError();
+  munmap(data, slab.bytes);
 }
 
 char* PinnedMemory::take_slab(std::size_t bytes) {
@@ -139,17 +151,19 @@ char* PinnedMemory::take_slab(std::size_t bytes) {
   madvise(aligned, bytes, MADV_HUGEPAGE);
   prefer_node(aligned, bytes, numa_node_);
   touch(aligned, bytes);
-  if (!is_pinned(aligned, bytes)) {
+  const Slab slab{bytes, budget_->take(bytes)};
+  if (slab.is_pinned && !pin(aligned, bytes)) {
+    budget_->give_back(bytes);
     munmap(aligned, bytes);
     return nullptr;
   }
   std::lock_guard lock(mutex_);
-  slabs_[aligned] = bytes;
+  slabs_[aligned] = slab;
   return aligned;
 }
 
 // By any device that is there: pinned for one is pinned for all.
-bool PinnedMemory::is_pinned(void* data, std::size_t bytes) {
+bool PinnedMemory::pin(void* data, std::size_t bytes) {
   for (const auto& device : devices_) {
     if (device->is_lost()) continue;
     device->make_current();
@@ -186,7 +200,7 @@ void* PinnedMemory::allocate(std::size_t bytes) {
 
 void PinnedMemory::free(void* data, std::size_t bytes) {
   bytes = round_to(bytes, kAlign);
-  std::size_t slab = 0;
+  Slab slab{};
   {
     std::lock_guard lock(mutex_);
     if (bytes < kOwnSlab) {
@@ -197,8 +211,7 @@ void PinnedMemory::free(void* data, std::size_t bytes) {
     slab = found->second;
     slabs_.erase(found);
   }
-  if (cudaHostUnregister(data) != cudaSuccess) cudaGetLastError();
-  munmap(data, slab);
+  give_slab_back(static_cast<char*>(data), slab);
 }
 
 MemoryPool::Backing PinnedMemory::backing(const std::shared_ptr<PinnedMemory>& memory) {

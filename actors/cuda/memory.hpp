@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -41,14 +42,27 @@ class DeviceMemory {
   cudaMemPool_t pool_ = nullptr;
 };
 
+/// How many bytes of host memory the memories of one runtime may pin together. Any thread.
+class PinnedBudget {
+ public:
+  explicit PinnedBudget(std::size_t bytes) : left_(bytes) {}
+  /// False: so much is not left.
+  bool take(std::size_t bytes);
+  void give_back(std::size_t bytes) { left_.fetch_add(bytes, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::size_t> left_;
+};
+
 /// Pinned host memory near one NUMA node, so that every copy is asynchronous and at the link's
 /// full rate. Pages are taken from the system in large slabs and pinned once: pinning 64 MB takes
-/// some milliseconds.
+/// some milliseconds. Beyond the budget slabs are pageable.
 class PinnedMemory {
  public:
   /// `numa_node` -1: wherever. The first of `devices` that is not lost pins.
-  PinnedMemory(int numa_node, std::vector<std::shared_ptr<DeviceState>> devices)
-      : numa_node_(numa_node), devices_(std::move(devices)) {}
+  PinnedMemory(int numa_node, std::vector<std::shared_ptr<DeviceState>> devices,
+               std::shared_ptr<PinnedBudget> budget)
+      : numa_node_(numa_node), devices_(std::move(devices)), budget_(std::move(budget)) {}
   ~PinnedMemory();
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
@@ -59,14 +73,20 @@ class PinnedMemory {
  private:
   void* allocate(std::size_t bytes);
   void free(void* data, std::size_t bytes);
+  struct Slab {
+    std::size_t bytes;
+    bool is_pinned;
+  };
   char* take_slab(std::size_t bytes);
-  bool is_pinned(void* data, std::size_t bytes);
+  bool pin(void* data, std::size_t bytes);
+  void give_slab_back(char* data, const Slab& slab);
 
   const int numa_node_;
   const std::vector<std::shared_ptr<DeviceState>> devices_;
+  const std::shared_ptr<PinnedBudget> budget_;
   std::mutex open_mutex_;  // for the open slab; taken before the next
   std::mutex mutex_;       // for the lists
-  std::map<char*, std::size_t> slabs_;
+  std::map<char*, Slab> slabs_;
   char* open_ = nullptr;  // the rest of the slab that small blocks are cut from
   std::size_t open_bytes_ = 0;
   std::map<std::size_t, std::vector<void*>> spare_;  // small blocks that came back, by size

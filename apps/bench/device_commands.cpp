@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "apps/bench/cholesky.hpp"
 #include "apps/bench/collectives.hpp"
 #include "apps/bench/gpu_ops.hpp"
 #include "apps/bench/links.hpp"
@@ -21,7 +22,8 @@ CLI::Option* add_size(CLI::App& command, const char* name, std::size_t& value, c
 template <class Options, class Run>
 void finish(CLI::App& command, const std::shared_ptr<Options>& options, Run run) {
   apps::add_common_options(command, options->common);
-  command.add_option("--repeats", options->repeats, "timed runs of each; the median counts")
+  command
+      .add_option("--repeats,--repeat", options->repeats, "timed runs of each; the median counts")
       ->check(CLI::Range(1u, 10'000u))
       ->capture_default_str();
   command.callback([options, run] {
@@ -93,8 +95,12 @@ void add_gpu_ops(CLI::App& bench) {
                    "some of chain_4B, chain_1KB, chains_16, cross_gpu, host_round, host_read, "
                    "host_wait")
       ->delimiter(',');
+  command->add_flag("--learn", options->learn,
+                    "learn run times meanwhile, as a program does that calls anywhere()");
   command->footer(
-      "JSON: {\"results\":[{\"name\",\"per\",\"count\",\"us\",\"us_min\",\"us_max\",\"submit_us\","
+      "JSON: "
+      "{\"learn\",\"results\":[{\"name\",\"per\",\"count\",\"us\",\"us_min\",\"us_max\",\"submit_"
+      "us\","
       "…}]}");
   finish(*command, options, run_gpu_ops);
 }
@@ -130,6 +136,49 @@ void add_placement(CLI::App& bench) {
   finish(*command, options, run_placement);
 }
 
+void add_cholesky(CLI::App& bench) {
+  auto* command = bench.add_subcommand(
+      "cholesky",
+      "a tiled Cholesky factorisation that nobody places, beside cuSOLVER's or OpenBLAS's own");
+  auto options = std::make_shared<CholeskyOptions>();
+  options->repeats = 3;
+  const auto extents = CLI::Range(std::int64_t{1}, std::int64_t{1} << 20);
+  command->add_option("--n", options->n, "the matrix is n x n (default: 16384; without CUDA 2048)")
+      ->check(extents);
+  command
+      ->add_option("--tile", options->tile,
+                   "tiles are tile x tile (default: an eighth of n, 128 to 2048; from n = 65536 on "
+                   "4096 where all of it fits)")
+      ->check(extents);
+  command
+      ->add_option("--panel", options->panel,
+                   "columns of tiles that are factored at a time (default: all that fit a GPU's "
+                   "memory, else what half of it holds)")
+      ->check(extents);
+  command->add_option("--dtype", options->dtype, "fp32 or fp64")
+      ->check(CLI::IsMember({"fp32", "fp64"}))
+      ->capture_default_str();
+  command
+      ->add_option("--policy", options->policy,
+                   "earliest_finish, late, nearest, round_robin, fixed:DEVICE")
+      ->capture_default_str();
+  command
+      ->add_option("--devices", options->devices,
+                   "where ops may be placed, e.g. gpu0,socket0 (default: everywhere)")
+      ->delimiter(',');
+  command->add_flag("--no-peer", options->no_peer, "weft alone");
+  command->footer(
+      "From the first submission until the last op is done; tiles are made before, where ops are\n"
+      "placed. The peer factors the whole matrix on one GPU, without --memory. Sampled elements "
+      "of\n"
+      "the result are checked. JSON: "
+      "{\"results\":[{\"n\",\"tile\",\"panel\",\"dtype\",\"policy\",\n"
+      "\"memory\",\"devices\",\"ops\",\"seconds\",…,\"flops_per_second\",\"bytes_copied\",\n"
+      "\"bytes_written_back\",\"evictions\",\"check\",\"peer\",\"peer_seconds\",…,\n"
+      "\"ratio_to_peer\"}]}");
+  finish(*command, options, run_cholesky);
+}
+
 }  // namespace
 
 void add_device_commands(CLI::App& bench) {
@@ -138,6 +187,7 @@ void add_device_commands(CLI::App& bench) {
   add_gpu_ops(bench);
   add_simulation(bench);
   add_placement(bench);
+  add_cholesky(bench);
 }
 
 }  // namespace weft::bench

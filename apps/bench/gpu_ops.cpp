@@ -31,6 +31,7 @@ int run_gpu_ops(const GpuOpOptions& options, apps::Output& output) {
   print_devices(output, runtime, "gpu-ops");
   if (runtime.gpu_count() == 0)
     throw std::runtime_error("gpu-ops: there is no GPU; give it some with --gpus");
+  if (options.learn) (void)runtime.anywhere();
   if (runtime.gpu_count() < 2) output.print("left out: cross_gpu: it needs 2 GPUs\n");
   std::vector<GpuOpCase> cases = gpu_op_cases(runtime, options.ops);
   std::string known;
@@ -41,6 +42,7 @@ int run_gpu_ops(const GpuOpOptions& options, apps::Output& output) {
       throw std::invalid_argument("--only " + name + ": wanted some of " + known);
 
   auto document = document_head(runtime, "gpu-ops", options.repeats);
+  document["learn"] = options.learn;
   apps::Table table({"", "per", "us", "least", "most", "of it submission"});
   std::string abouts;
   for (const GpuOpCase& each : cases) {

@@ -13,6 +13,7 @@ namespace weft::bench {
 struct GpuOpOptions : DeviceBenchOptions {
   std::uint32_t ops = 4000;       ///< of a run; rounds through the host: a fourth of it
   std::vector<std::string> only;  ///< names of cases; empty: all that there are GPUs for
+  bool learn = false;             ///< run times are learnt meanwhile, as behind `anywhere`
 };
 
 /// One way in which small ops depend on each other.

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "apps/workloads/cuda_variants.hpp"
+
 namespace weft::workloads {
 
 const std::vector<Workload>& all() {
   static const std::vector<Workload> list = [] {
+    add_cuda_variants();
     std::vector<Workload> made{run_on_all_workload(),
                                run_and_copy_workload(),
                                mlp_workload(),

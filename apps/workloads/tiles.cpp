@@ -4,9 +4,6 @@
 #include <limits>
 #include <memory>
 
-#include "apps/workloads/measured.hpp"
-#include "framework/blas.hpp"
-
 namespace weft::workloads {
 
 BlockCyclic::BlockCyclic(std::vector<Device> devices) : devices_(std::move(devices)) {
@@ -68,11 +65,15 @@ Parameter placement_parameter() {
               "the tile's owner runs its ops, or a policy places each");
 }
 
+std::shared_ptr<PlacementPolicy> placement_among(const std::string& name,
+                                                 const std::vector<Device>& devices) {
+  return std::make_shared<AmongPlacement>(make_placement(name), devices);
+}
+
 BlockCyclic tile_grid(const Context& context) {
   const std::string& placement = context.values.text("placement");
   if (placement == "owner") return BlockCyclic(context.devices);
-  return BlockCyclic({context.runtime.anywhere(
-      std::make_shared<AmongPlacement>(make_placement(placement), context.devices))});
+  return BlockCyclic({context.runtime.anywhere(placement_among(placement, context.devices))});
 }
 
 Tiles::Tiles(std::int64_t n, std::int64_t tile)
@@ -114,37 +115,6 @@ std::vector<float> Tiles::to_host() const {
 void Tiles::wait() const {
   for (const auto& tile : tiles_)
     if (tile) tile.future().wait();
-}
-
-const Kernel<float, bool, In<float>, In<float>, InOut<float>>& add_product() {
-  static const auto kernel =
-      Kernel("add_product")
-          .cpu([](Cpu& cpu, float factor, bool is_transposed, In<float> a, In<float> b,
-                  InOut<float> c) {
-            blas::gemm(cpu, false, is_transposed, c.dim(0), c.dim(1), a.dim(1), factor, a.data(),
-                       a.dim(1), b.data(), b.dim(1), 1.0f, c.data(), c.dim(1));
-          })
-          .cost([](float, bool, In<float> a, In<float> b, InOut<float> c) {
-            return Cost{2.0 * static_cast<double>(c.size()) * static_cast<double>(a.dim(1)),
-                        4.0 * static_cast<double>(a.size() + b.size() + 2 * c.size())};
-          });
-  return kernel;
-}
-
-const Kernel<std::uint64_t, std::int64_t, std::int64_t, std::int64_t, Out<float>>& random_tile() {
-  static const auto kernel =
-      Kernel("random_tile")
-          .cpu([](Cpu&, std::uint64_t seed, std::int64_t n, std::int64_t first_row,
-                  std::int64_t first_column, Out<float> tile) {
-            for (std::int64_t i = 0; i < tile.dim(0); ++i)
-              for (std::int64_t j = 0; j < tile.dim(1); ++j)
-                tile[static_cast<std::size_t>(i * tile.dim(1) + j)] = random_element(
-                    seed, static_cast<std::uint64_t>((first_row + i) * n + first_column + j));
-          })
-          .cost([](std::uint64_t, std::int64_t, std::int64_t, std::int64_t, Out<float> tile) {
-            return Cost{0, 4.0 * static_cast<double>(tile.size())};
-          });
-  return kernel;
 }
 
 }  // namespace weft::workloads

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 #include <weft/weft.hpp>
 
+#include "apps/workloads/tile_kernels.hpp"
 #include "apps/workloads/workload.hpp"
 
 namespace weft::workloads {
@@ -26,6 +28,9 @@ class BlockCyclic {
 /// The parameter `placement` of a workload with tiles: `owner`, or a policy that places each op
 /// among the run's devices.
 Parameter placement_parameter();
+/// The policy of that name (see `make_placement`) among some devices of a runtime only.
+std::shared_ptr<PlacementPolicy> placement_among(const std::string& name,
+                                                 const std::vector<Device>& devices);
 /// Where the tiles go by that parameter. With a policy, the grid is one device: any of them.
 BlockCyclic tile_grid(const Context& context);
 
@@ -51,12 +56,5 @@ class Tiles {
   std::int64_t n_, tile_, count_;
   std::vector<Tensor<float>> tiles_;
 };
-
-/// c += factor * a·b, or a·bᵀ: a of [m, k], b of [k, n] or [n, k], c of [m, n]. Row-major.
-const Kernel<float, bool, In<float>, In<float>, InOut<float>>& add_product();
-
-/// A tile of the matrix whose element (i, j) is `random_element(seed, i * n + j)`. Order: seed, n,
-/// first row, first column, tile.
-const Kernel<std::uint64_t, std::int64_t, std::int64_t, std::int64_t, Out<float>>& random_tile();
 
 }  // namespace weft::workloads

@@ -352,6 +352,28 @@ TEST_CASE("ops of higher priority go first, on a lane and in the window") {
   }
 }
 
+TEST_CASE("late ops hold no device while they wait behind copies of older ones") {
+  RuntimeOptions options;
+  options.machine = parse_machine("1 socket x 2 cores, 2 gpus");
+  options.gpus = GpuMode::Emulated;
+  options.watchdog = std::chrono::seconds(20);
+  const Runtime runtime(std::move(options));
+  const Device lates[] = {runtime.anywhere(std::shared_ptr(make_placement("late"))),
+                          runtime.anywhere(std::shared_ptr(make_placement("heft")))};
+  const auto x = runtime.from_host(std::vector<float>(64, 1.0f), {64});
+  // Each is queued, with a copy to the host behind it that waits in turn.
+  for (int round = 0; round < 100; ++round) {
+    const Device& late = lates[round % 2];
+    std::vector<HostArray<float>> results;
+    for (int i = 0; i < 60; ++i) {
+      const auto y = runtime.zeros({64}, runtime.socket(0));
+      late.submit(join, 1e3, in(x), inout(y));
+      results.push_back(y.to_host());
+    }
+    for (const auto& result : results) REQUIRE(result[0] == 1);
+  }
+}
+
 TEST_CASE("late ops that nothing can run fail and hold up no others") {
   RuntimeOptions options = simulated("1 socket x 1 core, 2 gpus");
   options.memory = "*=64KB";

@@ -407,6 +407,11 @@ TEST_CASE("budgets are given by name, and what is not understood is named") {
   CHECK(budget_of("gpu*=1GB, gpu1=64MB", gpu1) == std::size_t{64} << 20);
   CHECK(budget_of("socket0=4096", host) == 4096u);
   CHECK(budget_of("mem0=0", MemoryId{0}) == 0u);
+  CHECK_FALSE(budget_of("pinned=1GB", host));
+  CHECK(pinned_budget("gpu0=2GB, pinned = 1GB") == std::size_t{1} << 30);
+  CHECK(pinned_budget("pinned=0") == 0u);
+  CHECK_FALSE(pinned_budget("gpu0=2GB"));
+  CHECK_THROWS_WITH(pinned_budget("pinned=much"), Catch::Matchers::Contains("pinned=much"));
   CHECK_FALSE(budget_of("", gpu0));
   for (const char* wrong : {"gpu0", "gpu0=", "gpu0=many", "gpu7=1GB", "=1GB", "gpu0=-1GB"}) {
     INFO(wrong);

@@ -75,6 +75,58 @@ TEST_CASE("links without data are timed and not checked", "[bench]") {
   CHECK_FALSE(document.at("results").empty());
 }
 
+TEST_CASE("a tiled factorisation is right and stands beside a library's own", "[bench]") {
+  for (const char* arguments :
+       {"--n 300 --tile 64", "--n 257 --tile 100 --dtype fp64 --policy round_robin",
+        "--n 256 --policy late --devices gpu0,socket0", "--n 100 --tile 500 --devices socket0"}) {
+    INFO(arguments);
+    const json row = document_of("cholesky --gpus emulated:2 --repeats 1 " + std::string(arguments))
+                         .at("results")
+                         .at(0);
+    CHECK(row.at("seconds").get<double>() > 0);
+    CHECK(row.at("ratio_to_peer").get<double>() > 0);
+    CHECK(row.at("check").get<std::string>().find("checked: ") == 0);
+    CHECK(row.at("evictions") == 0);
+  }
+}
+
+TEST_CASE("a factorisation that does not fit says what it moved", "[bench]") {
+  const json row = document_of(
+                       "cholesky --gpus emulated:1 --devices gpu0 --n 512 --tile 64 --repeats 1 "
+                       "--no-peer --memory gpu0=256KB")
+                       .at("results")
+                       .at(0);
+  CHECK(row.at("evictions").get<int>() > 0);
+  CHECK(row.at("bytes_written_back").get<double>() > 0);
+  CHECK(row.at("bytes_copied") >= row.at("bytes_written_back"));
+  CHECK(row.at("panel") == 1);
+  CHECK_FALSE(row.contains("peer"));
+}
+
+TEST_CASE("a factorisation without data is timed and not checked", "[bench]") {
+  const json row = document_of(
+                       "cholesky --machine \"1 socket x 2 cores, 2 gpus\" --simulate --data none "
+                       "--n 8192 --repeats 1")
+                       .at("results")
+                       .at(0);
+  CHECK(row.at("check") == "not checked: no data");
+  CHECK(row.at("seconds").get<double>() > 0);
+}
+
+TEST_CASE("a factorisation that cannot be is refused with a reason", "[bench]") {
+  for (const auto& [arguments, reason] :
+       std::map<std::string, std::string>{{"--devices gpu9", "gpu9"},
+                                          {"--policy best", "best"},
+                                          {"--dtype fp16", "fp16"},
+                                          {"--n 0", "--n"},
+                                          {"--memory pinned=much", "pinned=much"}}) {
+    INFO(arguments);
+    const test::Answer answer = weft_bench("cholesky --gpus emulated:1 --n 64 " + arguments);
+    CHECK(answer.exit_code != 0);
+    CHECK(answer.text.find(reason) != std::string::npos);
+  }
+}
+
 TEST_CASE("what a policy costs is measured beside naming the device", "[bench]") {
   const json document = document_of(
       "placement --machine \"1 socket x 2 cores, 2 gpus\" --policy nearest --ops 50 --repeats 1");

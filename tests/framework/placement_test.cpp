@@ -9,6 +9,7 @@
 #include "framework/kernel_code.hpp"
 #include "framework/placement.hpp"
 #include "framework/run_costs.hpp"
+#include "framework/run_sampler.hpp"
 #include "support/catch.hpp"
 
 using namespace weft;
@@ -41,6 +42,30 @@ TEST_CASE("costs are learnt by size, and young runs count more") {
   CHECK(costs.seconds(0).value() == Approx(1e-6));
   costs.note(1e300, 1);
   CHECK(costs.seconds(1e300).value() == Approx(1));
+}
+
+TEST_CASE("a few runs of each kernel and size are sampled, then one in many") {
+  constexpr std::uint32_t kFirst = RunSampler::kFirst, kOneIn = RunSampler::kOneIn;
+  std::vector<KernelCode> kernels(300);
+  RunSampler sampler;
+  auto sampled = [&](const KernelCode& code, double amount, std::uint32_t runs) {
+    std::uint32_t count = 0;
+    for (std::uint32_t i = 0; i < runs; ++i) count += sampler.wants(code, amount);
+    return count;
+  };
+  CHECK(sampled(kernels[0], 1000, 1) == 0);  // loads code
+  CHECK(sampled(kernels[0], 1000, kFirst) == kFirst);
+  CHECK(sampled(kernels[0], 1000, kOneIn) == 1);
+  CHECK(sampled(kernels[0], 1023, 10 * kOneIn) == 10);  // the same power of two
+  CHECK(sampled(kernels[0], 1024, 1 + kFirst) == kFirst);
+  CHECK(sampled(kernels[1], 1000, 1 + kFirst) == kFirst);
+  CHECK(sampled(kernels[1], std::nan(""), 1 + kFirst) == kFirst);
+  // More kernels than there are slots: none is timed at each run.
+  std::uint32_t count = 0;
+  for (std::uint32_t i = 0; i < 10 * kOneIn; ++i)
+    for (const KernelCode& code : kernels) count += sampler.wants(code, 1);
+  CHECK(count > 0);
+  CHECK(count <= kernels.size() * (kFirst + 10));
 }
 
 TEST_CASE("what was learnt is kept for the same kernel, version and model only") {

@@ -219,6 +219,15 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   enqueue(stream, 1000 + static_cast<Ns>(bytes) / 50, [=] { std::memcpy(to, from, bytes); });
   return cudaSuccess;
 }
+cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
+                              std::size_t from_pitch, std::size_t width, std::size_t height,
+                              cudaMemcpyKind, cudaStream_t stream) {
+  for (std::size_t row = 0; row < height; ++row)
+    std::memcpy(static_cast<char*>(to) + row * to_pitch,
+                static_cast<const char*>(from) + row * from_pitch, width);
+  enqueue(stream, 0);
+  return cudaSuccess;
+}
 cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, std::size_t bytes) {
   return cudaMemcpy(to, from, bytes, cudaMemcpyDefault);
 }
@@ -239,6 +248,15 @@ cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = make_handle<cudaStream_t>();
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
+  *stream = make_handle<cudaStream_t>();
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {

@@ -68,6 +68,7 @@ PlainCuda::PlainCuda() {
 
 PlainCuda::~PlainCuda() {
   cudaStreamSynchronize(stream_);
+  solver_.reset();
   if (blas_) cublasDestroy(blas_);
   if (blas_lt_) cublasLtDestroy(blas_lt_);
   cudaFree(scratch_);
@@ -85,6 +86,11 @@ cublasContext* PlainCuda::blas() {
 cublasLtContext* PlainCuda::blas_lt() {
   if (!blas_lt_) WEFT_CHECK_CUBLAS(cublasLtCreate(&blas_lt_));
   return blas_lt_;
+}
+
+cusolverDnContext* PlainCuda::solver() {
+  if (!solver_) solver_ = std::make_unique<cuda::SolverHandle>(stream_);
+  return solver_->get();
 }
 
 void* PlainCuda::scratch(std::size_t bytes) {

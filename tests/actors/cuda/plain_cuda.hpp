@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/cuda/solver.hpp"
 #include "framework/cuda.hpp"
 
 namespace weft::test {
@@ -67,6 +68,7 @@ class PlainCuda final : public Cuda {
   [[nodiscard]] CUstream_st* stream() const override { return stream_; }
   [[nodiscard]] cublasContext* blas() override;
   [[nodiscard]] cublasLtContext* blas_lt() override;
+  [[nodiscard]] cusolverDnContext* solver() override;
   [[nodiscard]] int device() const override { return 0; }
   [[nodiscard]] Precision precision() const override { return precision_; }
   /// Poisoned at each call, unless told otherwise.
@@ -88,6 +90,7 @@ class PlainCuda final : public Cuda {
   CUstream_st* stream_ = nullptr;
   cublasContext* blas_ = nullptr;
   cublasLtContext* blas_lt_ = nullptr;
+  std::unique_ptr<cuda::SolverHandle> solver_;
   void* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
   bool poisons_ = true;

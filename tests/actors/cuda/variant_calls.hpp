@@ -87,25 +87,30 @@ auto scalar(Given& given) {
 
 }  // namespace detail
 
-/// Calls both variants of `kernel`, on the host and on the device, and waits. Arguments as the
+/// Calls one variant of `kernel`, on the device or on the host, and waits. Arguments as the
 /// kernel's: scalars, and `TwinTensor`s for views.
 template <class... Params, class... Given>
-void call_both(PlainCuda& cuda, const Kernel<Params...>& kernel, Given&&... given) {
+void call_one(PlainCuda& cuda, bool is_on_device, const Kernel<Params...>& kernel,
+              Given&&... given) {
   using Scalars = weft::detail::Scalars<Params...>;
   static_assert(std::is_trivially_destructible_v<Scalars>);
-  for (const bool is_on_device : {false, true}) {
-    std::vector<ArgSlot> arguments;
-    (detail::add_argument<Params>(arguments, is_on_device, given), ...);
-    const LooseOp op(*kernel.code(), arguments, sizeof(Scalars));
-    new ((*op).scalars()) Scalars(std::tuple_cat(detail::scalar<Params>(given)...));
-    if (is_on_device) {
-      kernel.code()->cuda(cuda, *op);
-      cuda.synchronise();
-    } else {
-      SerialCpu cpu;
-      kernel.code()->cpu(cpu, *op);
-    }
+  std::vector<ArgSlot> arguments;
+  (detail::add_argument<Params>(arguments, is_on_device, given), ...);
+  const LooseOp op(*kernel.code(), arguments, sizeof(Scalars));
+  new ((*op).scalars()) Scalars(std::tuple_cat(detail::scalar<Params>(given)...));
+  if (is_on_device) {
+    kernel.code()->cuda(cuda, *op);
+    cuda.synchronise();
+  } else {
+    SerialCpu cpu;
+    kernel.code()->cpu(cpu, *op);
   }
+}
+
+/// Calls both variants of `kernel`.
+template <class... Params, class... Given>
+void call_both(PlainCuda& cuda, const Kernel<Params...>& kernel, Given&&... given) {
+  for (const bool is_on_device : {false, true}) call_one(cuda, is_on_device, kernel, given...);
 }
 
 }  // namespace weft::test
