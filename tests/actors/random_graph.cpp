@@ -109,7 +109,8 @@ GraphStep first_value(std::uint32_t tensor) {
 }
 
 Future submit_step(const Runtime& runtime, const GraphStep& step,
-                   const std::vector<TensorHandle>& tensors, std::span<Op* const> after) {
+                   const std::vector<TensorHandle>& tensors, std::span<Op* const> after,
+                   PlacementPolicy* policy = nullptr) {
   std::vector<Argument> arguments;
   for (const GraphUse& use : step.uses) {
     TensorState* tensor = tensors[use.tensor].state();
@@ -122,6 +123,7 @@ Future submit_step(const Runtime& runtime, const GraphStep& step,
   const auto devices = runtime.devices();
   Call call;
   call.place = &devices[step.device % devices.size()].place();
+  call.policy = policy;
   call.code = &step_code();
   call.arguments = arguments;
   call.after = after;
@@ -161,7 +163,7 @@ StepResult read_tensor(const TensorHandle& tensor, bool away) {
 void submit_ops(const Runtime& runtime, const Graph& graph,
                 const std::vector<TensorHandle>& tensors) {
   for (const GraphStep& step : graph.steps)
-    if (step.kind == StepKind::Run) submit_step(runtime, step, tensors, {});
+    if (step.kind == StepKind::Run) submit_step(runtime, step, tensors, {}, graph.policy);
 }
 
 std::vector<StepResult> submit_graph(const Runtime& runtime, const Graph& graph,
@@ -183,7 +185,7 @@ std::vector<StepResult> submit_graph(const Runtime& runtime, const Graph& graph,
       if (step.gated) after.push_back(gate_opens.op());
       if (step.after >= 0)
         after.push_back(results[static_cast<std::size_t>(step.after)].future.op());
-      results[s].future = submit_step(runtime, step, tensors, after);
+      results[s].future = submit_step(runtime, step, tensors, after, graph.policy);
     }
   }
   gate.fulfil();

@@ -49,6 +49,8 @@ struct Graph {
   std::vector<GraphStep> steps;
   bool reads_away =
       false;  ///< reads go to the program's own memory: they take no room in the host's
+  /// Not null: places the ops, whatever devices the steps name.
+  PlacementPolicy* policy = nullptr;
 };
 
 struct GraphLimits {

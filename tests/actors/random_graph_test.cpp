@@ -59,3 +59,27 @@ TEST_CASE("random graphs equal the oracle to the bit", "[actors][random]") {
 TEST_CASE("random graphs in serial mode equal the oracle to the bit", "[actors][random]") {
   run_seeds(true, seeds(2000) / 8);
 }
+
+TEST_CASE("random graphs that nobody places equal the oracle to the bit, under every policy",
+          "[actors][random]") {
+  std::uint64_t seed = 0;
+  for (const char* name : {"earliest_finish", "nearest", "round_robin", "late", "heft"})
+    for (const std::string& machine : graph_machines()) {
+      RuntimeOptions options = options_for(machine, false);
+      // Where all fits, and where it does not.
+      if (machine != "cuda" && seed % 2 == 0) options.memory = "gpu*=6KB";
+      Runtime runtime(std::move(options));
+      const auto policy = std::shared_ptr(make_placement(name));
+      (void)runtime.anywhere(policy);
+      const Footprint before = Footprint::of(runtime.fabric());
+      for (std::uint64_t i = 0; i < seeds(2000) / 100 + 1; ++i, ++seed) {
+        Program program = make_program(seed, 0);
+        for (Graph& graph : program.threads) graph.policy = policy.get();
+        INFO("seed " << seed << " on " << machine << ", " << name);
+        REQUIRE(run_program(runtime, program) == "");
+        const Footprint after = settled_footprint(runtime, before);
+        INFO(before.to_string() << " before, " << after.to_string() << " after");
+        REQUIRE((after == before));
+      }
+    }
+}
