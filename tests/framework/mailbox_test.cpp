@@ -154,10 +154,10 @@ TEST_CASE("admission adds up over threads and is never negative", "[framework][a
 
 TEST_CASE("op blocks are counted over threads and recycled", "[framework][op_pool]") {
   const std::int64_t before = op_pool::live();
-  std::vector<std::pair<void*, std::uint16_t>> blocks;
+  std::vector<std::pair<void*, std::uint8_t>> blocks;
   for (std::size_t bytes : {1u, 64u, 65u, 200u, 1000u, 1024u, 1025u, 100'000u})
     for (int i = 0; i < 300; ++i) {
-      std::uint16_t size_class = 0;
+      std::uint8_t size_class = 0;
       void* block = op_pool::allocate(bytes, size_class);
       REQUIRE(reinterpret_cast<std::uintptr_t>(block) % 64 == 0);
       std::memset(block, 0x5a, bytes);
@@ -173,7 +173,7 @@ TEST_CASE("op blocks are counted over threads and recycled", "[framework][op_poo
   other.join();
   CHECK(op_pool::live() == before);
 
-  std::uint16_t size_class = 0;
+  std::uint8_t size_class = 0;
   void* first = op_pool::allocate(100, size_class);
   op_pool::free(first, size_class);
   void* again = op_pool::allocate(100, size_class);
