@@ -141,6 +141,35 @@ TEST_CASE("shares follow the devices' speeds, and beat equal ones as theory says
   CHECK(equal / by_speed == Approx(1.5).epsilon(0.05));
 }
 
+TEST_CASE("a socket and two GPUs of 1 : 4 : 8 share an op by their speeds") {
+  // What a step takes on each alone, and on all together.
+  auto run = [](double flops, const std::vector<int>& on, const std::vector<double>& weights) {
+    RuntimeOptions options = simulated("1 socket x 1 core, 2 gpus", "gpu1.flops=2");
+    options.emulated->flops_per_second = flops;
+    Runtime runtime(std::move(options));
+    std::vector<Device> devices;
+    for (const int i : on) devices.push_back(runtime.devices()[static_cast<std::size_t>(i)]);
+    Split split = runtime.split(devices, weights);
+    const auto bias = runtime.zeros({3}, runtime.socket(0));
+    const Rows<float> x = split.rows(runtime.zeros({3000, 3}, runtime.socket(0)));
+    const Rows<float> y = split.rows(runtime.zeros({3000, 3}, runtime.socket(0)));
+    for (int i = 0; i < 4; ++i) split.submit(scale_rows, 1.0f, in(x), in(bias), inout(y)).wait();
+    const auto before = runtime.now();
+    for (int i = 0; i < 5; ++i) split.submit(scale_rows, 1.0f, in(x), in(bias), inout(y)).wait();
+    return std::chrono::duration<double>(runtime.now() - before).count() / 5;
+  };
+  const double socket = run(1e12, {0}, {});
+  const double flops = 4 * 3000 * 3 * 1e5 / socket;
+  const double slow = run(flops, {1}, {}), fast = run(flops, {2}, {});
+  CHECK(socket / slow == Approx(4).epsilon(0.02));
+  CHECK(socket / fast == Approx(8).epsilon(0.02));
+  const double bound = 1 / (1 / socket + 1 / slow + 1 / fast);
+  const double together = run(flops, {0, 1, 2}, {}), equal = run(flops, {0, 1, 2}, {1, 1, 1});
+  WARN(bound / together << " of the sum of speeds, equal shares " << bound / equal);
+  CHECK(bound / together >= 0.9);
+  CHECK(equal == Approx(socket / 3).epsilon(0.02));  // as long as the slowest takes for a third
+}
+
 TEST_CASE("shares follow when one of two devices alike becomes slower") {
   std::atomic<bool> is_slow{false};
   RuntimeOptions options = simulated("1 socket x 1 core, 2 gpus");

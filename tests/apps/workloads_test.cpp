@@ -1,6 +1,8 @@
 // Each workload on several machines, and with each of its kernels made wrong.
+#include <chrono>
 #include <map>
 #include <memory>
+#include <thread>
 
 #include "actors/runtime.hpp"
 #include "apps/workloads/measured.hpp"
@@ -62,6 +64,14 @@ class Sabotage {
   std::function<void(Cpu&, Op&)> right_;
 };
 
+// An op is counted for a moment after it has settled: until its actor has put it away.
+bool is_at_rest_soon(const Runtime& runtime) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (runtime.in_flight() != 0 && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::yield();
+  return runtime.in_flight() == 0;
+}
+
 TEST_CASE("every workload is right on a socket and on emulated GPUs", "[apps]") {
   for (const std::uint32_t gpus : {0u, 1u, 2u, 3u}) {
     for (const Workload& workload : all()) {
@@ -74,7 +84,7 @@ TEST_CASE("every workload is right on a socket and on emulated GPUs", "[apps]") 
         CHECK(result.ops > 0);
         CHECK(result.flops + result.bytes + (gpus < 2 ? 1 : 0) > 0);
         CHECK_THAT(result.check, contains_text("checked: "));
-        CHECK(runtime->in_flight() == 0);
+        CHECK(is_at_rest_soon(*runtime));
       }
       leaks.check();
     }
