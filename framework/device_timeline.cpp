@@ -19,10 +19,11 @@ std::vector<double> DeviceTimeline::free_at(double now) const {
 
 double DeviceTimeline::give(double now, double inputs, double seconds) {
   double& free_at = *std::min_element(free_at_.begin(), free_at_.end());
-  free_at = std::max({now, inputs, free_at}) + seconds;
+  const double ready = std::max(now, free_at);
+  free_at = ready + seconds;
   sum_ += seconds;
   sums_[++given_ % kRemembered] = sum_;
-  return free_at;
+  return std::max(ready, inputs) + seconds;
 }
 
 void DeviceTimeline::correct(double now, std::size_t in_flight) {

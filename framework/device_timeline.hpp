@@ -17,7 +17,8 @@ class DeviceTimeline {
   [[nodiscard]] double ready(double now) const;
   /// When each of the ops that it runs at a time leaves room for another, not before `now`.
   [[nodiscard]] std::vector<double> free_at(double now) const;
-  /// It was given an op of `seconds` that begins no sooner than `inputs`. Returns when that ends.
+  /// It was given an op of `seconds` that begins no sooner than `inputs`; until then it may run
+  /// others. Returns when that ends.
   double give(double now, double inputs, double seconds);
   /// `in_flight` of what it was given is not done: if that takes longer than the forecast said,
   /// what follows comes later; if there is none, it is free now.

@@ -116,8 +116,8 @@ void Placer::list_options(const Call& call, Options& options) const {
 // One tensor after the other, each under its lock: between two of them others may submit, which
 // makes an estimate no worse than it is.
 void Placer::estimate(const Call& call, Op& trial, double now, Options& options) {
-  SmallVector<double, 16> copies;
-  for (std::uint32_t i = 0; i < options.size(); ++i) copies.push_back(0);
+  SmallVector<Transfer, 16> copies;
+  for (std::uint32_t i = 0; i < options.size(); ++i) copies.push_back({0, 0});
   for (const Argument& argument : call.arguments) {
     TensorState& tensor = *argument.tensor;
     const bool is_read = !overwrites(argument.access);
@@ -131,8 +131,10 @@ void Placer::estimate(const Call& call, Op& trial, double now, Options& options)
       option.inputs = std::max(option.inputs, written);
       if (!is_read || find_replica(tensor, option.place->memory)) continue;
       option.missing_bytes += bytes;
-      // All of them come one after the other, as they do over one link.
-      copies[i] += cheapest_copy(tensor, option.place->memory, bytes);
+      // All of them come one after the other, as they do over one link, behind what waits there.
+      const Transfer copy = cheapest_copy(tensor, option.place->memory, bytes);
+      copies[i].begins = std::max(copies[i].begins, copy.begins);
+      copies[i].takes += copy.takes;
     }
   }
   const double amount = amount_of(trial);
@@ -145,7 +147,7 @@ void Placer::estimate(const Call& call, Op& trial, double now, Options& options)
     if (model != device.model) seconds = learnt[model = device.model]->seconds(amount);
     option.run =
         seconds ? *seconds * device.pace.load(std::memory_order_relaxed) : device.assumed(trial);
-    option.inputs += copies[i];
+    option.inputs += copies[i].begins + copies[i].takes;
     if (now - device.corrected_at.load(std::memory_order_relaxed) > kCorrectEvery) {
       std::lock_guard lock(device.lock);
       correct(device, *option.place, now);
@@ -154,18 +156,21 @@ void Placer::estimate(const Call& call, Op& trial, double now, Options& options)
   }
 }
 
-double Placer::cheapest_copy(const TensorState& tensor, std::uint32_t memory,
-                             std::size_t bytes) const {
+Placer::Transfer Placer::cheapest_copy(const TensorState& tensor, std::uint32_t memory,
+                                       std::size_t bytes) const {
+  const Path* best = nullptr;
   double least = 0;
-  bool is_found = false;
   for (const Replica* replica : tensor.replicas) {
     const Path& path = fabric_.path(replica->memory, memory);
     if (path.segments.empty()) continue;
     const double seconds = copy_seconds(path, bytes);
-    least = is_found ? std::min(least, seconds) : seconds;
-    is_found = true;
+    if (best && seconds >= least) continue;
+    best = &path;
+    least = seconds;
   }
-  return least;
+  if (!best) return {0, 0};
+  const double begins = copy_seconds(*best, 0);
+  return {begins, least - begins};
 }
 
 void Placer::correct(Device& device, const Place& place, double now) {

@@ -106,10 +106,14 @@ class Placer {
   [[nodiscard]] std::size_t bytes_of(const Call& call) const;
   void list_options(const Call& call, Options& options) const;
   void estimate(const Call& call, Op& trial, double now, Options& options);
-  // Seconds until the value can be in `memory`; 0 if it has none, or no way leads there: submission
-  // says so.
-  [[nodiscard]] double cheapest_copy(const TensorState& tensor, std::uint32_t memory,
-                                     std::size_t bytes) const;
+  // A copy: when it can begin, behind what its links have queued, and what it takes then.
+  struct Transfer {
+    double begins, takes;
+  };
+  // The one by which the value is in `memory` soonest; nothing if there is no value or no way:
+  // submission says so.
+  [[nodiscard]] Transfer cheapest_copy(const TensorState& tensor, std::uint32_t memory,
+                                       std::size_t bytes) const;
   void give(const Call& call, const PlacementOption& chosen, double now);
   Place& choose(const Call& call, Op& trial, PlacementPolicy& policy);
   // With the device's lock.

@@ -102,9 +102,10 @@ TEST_CASE("a device's timeline says when it can begin, and is corrected by what 
   CHECK(one.ready(5) == 5);
   CHECK(one.give(5, 0, 2) == 7);
   CHECK(one.ready(5) == 7);
-  CHECK(one.give(5, 10, 1) == 11);  // its inputs come late
-  one.correct(6, 2);
-  CHECK(one.ready(6) == 11);
+  CHECK(one.give(5, 10, 1) == 11);  // its inputs come late: others may run meanwhile
+  CHECK(one.ready(6) == 8);
+  one.correct(6, 2);  // three seconds are to be done
+  CHECK(one.ready(6) == 9);
   one.correct(11, 2);  // none of the two is done: it is late by all of their time
   CHECK(one.ready(11) == 14);
   one.correct(11, 2);
