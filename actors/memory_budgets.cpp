@@ -15,9 +15,12 @@ namespace {
       "; wanted NAME=SIZE such as gpu0=2GB, gpu*=512MB, mem0=8GB, disk0=100GB or pinned=4GB");
 }
 
-void set_budget(const Machine& machine, Node node, std::size_t bytes,
+// `by_pattern`: the name fits several things. Of memories a disk's is not meant then: `disk*` is.
+void set_budget(const Machine& machine, Node node, std::size_t bytes, bool by_pattern,
                 std::vector<std::optional<std::size_t>>& budgets) {
-  if (node.kind == NodeKind::Memory) budgets[node.index] = bytes;
+  const bool is_of_disk =
+      node.kind == NodeKind::Memory && machine.memories[node.index].kind == MemoryKind::Disk;
+  if (node.kind == NodeKind::Memory && !(by_pattern && is_of_disk)) budgets[node.index] = bytes;
   if (node.kind == NodeKind::Disk && machine.disks[node.index].memory.is_valid())
     budgets[machine.disks[node.index].memory.value] = bytes;
   if (node.kind == NodeKind::Gpu) budgets[machine.gpus[node.index].memory.value] = bytes;
@@ -68,7 +71,7 @@ std::vector<std::optional<std::size_t>> memory_budgets(const std::string& text,
                    (node.kind == NodeKind::Disk && machine.disks[node.index].memory.is_valid());
       has_memory = has_memory || node.kind == NodeKind::Memory || node.kind == NodeKind::Gpu ||
                    node.kind == NodeKind::Socket;
-      set_budget(machine, node, static_cast<std::size_t>(*bytes), budgets);
+      set_budget(machine, node, static_cast<std::size_t>(*bytes), part.find('*') < equals, budgets);
     }
     if (!has_memory && is_disk)
       refuse_budget(part, "is a disk that nothing is spilled to: name a directory on it");

@@ -261,7 +261,7 @@ void Runtime::Parts::start() {
   const std::vector<Route> routes = direct_routes(machine, real);
   links = add_links(*fabric, machine, real, routes);
   add_paths(*fabric, machine, real, routes, links);
-  if (options.relay) add_reliefs(*fabric, machine, links);
+  if (options.relay && real.orders_host_copies) add_reliefs(*fabric, machine, links);
   start_gpus();
   start_links();
   fabric->link_admissions.push_back(std::make_unique<Admission>(options.admission));
@@ -326,8 +326,8 @@ void Runtime::Parts::start_gpus() {
   }
 }
 
-// Links that end at no GPU share one thread, but for disks', which may block to set space aside;
-// what copies without a device to do it has its own.
+// Links that end at no GPU share one thread, but for disks', whose calls of the file system may
+// block; what copies without a device to do it has its own.
 void Runtime::Parts::start_links() {
   Actors storage;
   take_links([](const Link& link) { return link.kind == LinkKind::Disk; }, storage);

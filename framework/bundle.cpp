@@ -5,7 +5,6 @@
 
 #include "framework/admit.hpp"
 #include "framework/cpu.hpp"
-#include "framework/failure.hpp"
 #include "framework/memory_pool.hpp"
 #include "framework/op_cost.hpp"
 #include "framework/tensor_state.hpp"
@@ -71,7 +70,7 @@ KernelCode& bundle_kernel() {
     made->cpu = [](Cpu& cpu, Op& op) {
       Bundle& bundle = bundle_of(op);
       bundle.allocate();
-      for (Op* member : bundle.ops()) member->code->cpu(cpu, *member);
+      bundle.run_each([&](Op& member) { member.code->cpu(cpu, member); });
     };
     made->cost = [](Op& op) { return bundle_of(op).cost(); };
     made->destroy_scalars = [](Op& op) { handle_of(op.scalars()).~Handle(); };

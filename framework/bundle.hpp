@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "framework/failure.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/op.hpp"
 
@@ -36,6 +39,18 @@ class Bundle {
   static constexpr std::uint32_t kAnyLane = ~std::uint32_t{0};
   /// The lane of its device that it was launched on first, and goes to again; the actor's.
   std::uint32_t lane = kAnyLane;
+  /// Runs all of them by `run(Op&)`, in order. Throws what that throws with the op's name in front.
+  template <class Run>
+  void run_each(const Run& run) {
+    for (Op* op : ops_) try {
+        run(*op);
+      } catch (const DeviceError& error) {
+        throw DeviceError(op->code->name + ": " + error.what());
+      } catch (const std::exception& error) {
+        throw std::runtime_error(op->code->name + ": " + error.what());
+      }
+  }
+
   /// What the engine keeps; its own.
   std::shared_ptr<void> kept;
 

@@ -188,9 +188,9 @@ class Device {
     };
     static const auto kernel = [&] {
       if constexpr (kIsCuda)
-        return Kernel(name).cuda(call);
+        return Kernel(name).cuda(call).at_each_launch();
       else
-        return Kernel(name).cpu(call);
+        return Kernel(name).cpu(call).at_each_launch();
     }();
     return submit(kernel, std::move(function), std::forward<Given>(given)...);
   }

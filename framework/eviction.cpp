@@ -1,6 +1,7 @@
 #include "framework/eviction.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -216,15 +217,25 @@ Eviction::Candidates Eviction::candidates_in(MemoryPool& pool, const Claim& clai
 // Takes out what was tried; returns the bytes that will be given back.
 std::size_t Eviction::evict_these(Candidates& candidates, const std::vector<std::size_t>& chosen) {
   std::size_t evicted = 0;
+  std::size_t refused = std::numeric_limits<std::size_t>::max();
   std::vector<bool> is_gone(candidates.each.size());
+  auto must_move = [&](std::size_t i) {
+    return !candidates.each[i].is_dead && !candidates.each[i].is_clean;
+  };
   for (const std::size_t i : chosen) {
     is_gone[i] = true;
+    if (must_move(i) && candidates.each[i].bytes >= refused) continue;
     TensorState& tensor = *candidates.handles[i].state();
     const Argument argument{&tensor, Access::In, nullptr};
     TensorLocks locks(fabric_, {&argument, 1});  // what is written back is a submission
     if (evict_replica(tensor, candidates.memory, candidates.each[i].is_dead))
       evicted += candidates.each[i].bytes;
+    else if (std::exchange(found_no_room_, false))
+      refused = std::min(refused, candidates.each[i].bytes);
   }
+  // What is as large as one that found no room below finds none either.
+  for (std::size_t i = 0; i < candidates.each.size(); ++i)
+    is_gone[i] = is_gone[i] || (must_move(i) && candidates.each[i].bytes >= refused);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < candidates.each.size(); ++i) {
     if (is_gone[i]) continue;
@@ -257,13 +268,15 @@ bool Eviction::write_back(TensorState& tensor, Replica& replica) {
   const auto to = std::find_if(memories.begin(), memories.end(), [&](std::uint32_t memory) {
     return fabric_.memories[memory]->room() >= MemoryPool::round_up(bytes);
   });
-  if (to == memories.end()) return false;
+  found_no_room_ = to == memories.end();
+  if (found_no_room_) return false;
   Source source{&replica, &fabric_.path(replica.memory, *to)};
   Reservation reservation(fabric_, Budget::Gate);
   if (!reservation.add_way(tensor, source, true)) return false;
   if (fabric_.spill == *to) {  // a disk that is full after all must not cost the value
     source.space = fabric_.memories[*to]->allocate(bytes);
-    if (!source.space) return false;
+    found_no_room_ = !source.space;
+    if (found_no_room_) return false;
   }
   reservation.commit();
   send_copies(fabric_, tensor, source);

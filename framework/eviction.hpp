@@ -76,6 +76,7 @@ class Eviction {
   const NextUses& uses_;
   std::mutex& mutex_;
   MemoryWatch& watch_;
+  bool found_no_room_ = false;  // by the newest write-back, below
   std::atomic<std::uint64_t> evictions_{0}, written_back_{0};
 };
 

@@ -33,6 +33,7 @@ void follow(Op* op, std::span<const Future> futures, bool order_only) {
   op->pending.store(static_cast<std::uint32_t>(futures.size()) + 1, std::memory_order_relaxed);
   for (std::size_t i = 0; i < futures.size(); ++i) {
     Op* producer = futures[i].op();
+    if (producer) note_wait(*op, *producer);
     if (producer && add_follower(producer, Stage::Done, op, order_only)) continue;
     ++closed;
     if (!producer || order_only) continue;

@@ -410,7 +410,6 @@ void Gate::plan(const std::vector<Queued*>& entries, const std::vector<std::size
   Placer& placer = *fabric_.placer.load(std::memory_order_acquire);
   std::size_t turn = 0;
   for (const PlannedOp& planned : placer.plan(waiting, policy)) {
-    if (planned.op >= window.size() || planned.device >= fabric_.places.size()) continue;
     Queued& entry = *entries[window[planned.op]];
     entry.planned_device = planned.device;
     entry.planned_turn = turn++;
@@ -444,6 +443,10 @@ std::size_t Gate::give_planned(const std::vector<Queued*>& entries,
   std::size_t given = 0;
   for (const std::size_t at : turns) {
     Queued& entry = *entries[at];
+    if (fabric_.places[entry.planned_device]->is_lost.load(std::memory_order_relaxed)) {
+      entry.planned_device = kUnplanned;
+      continue;
+    }
     if (!placer.has_room(entry.planned_device)) continue;
     if (!may_go(entries, at, fabric_.places[entry.planned_device]->memory)) continue;
     entry.place = placer.give_planned(entry.call(), entry.trial_op(), entry.planned_device);

@@ -154,6 +154,13 @@ class Kernel {
     return *this;
   }
 
+  /// Its variants do something on the host at each launch (count calls, draw numbers): its ops are
+  /// never part of a CUDA graph, which would not do that again.
+  auto at_each_launch() const {
+    code_->is_never_bundled = true;
+    return *this;
+  }
+
   [[nodiscard]] const std::string& name() const { return code_->name; }
   [[nodiscard]] const std::shared_ptr<const KernelCode>& code() const { return shared_; }
 

@@ -46,6 +46,8 @@ struct KernelCode {
   bool is_lazy = false;
   /// Its ops stand for others: they fail as those do, without a name of their own.
   bool is_stand_in = false;
+  /// Its variants do something on the host at each launch that a graph would not do again.
+  bool is_never_bundled = false;
   /// A copy between two memories, run by a link's engine.
   bool is_copy = false;
   /// A collective, run by its collective's actor.

@@ -134,6 +134,11 @@ struct Op {
   }
 };
 
+/// `op`, which is being built, is behind `producer`: also behind a promise if that is.
+inline void note_wait(Op& op, const Op& producer) {
+  if (producer.waits_for_program && !producer.is_settled()) op.waits_for_program = true;
+}
+
 /// Adds a reference.
 inline void acquire(Op* op) {
   std::atomic_ref(op->references).fetch_add(1, std::memory_order_relaxed);

@@ -1,5 +1,6 @@
 // What the placer tells a policy that plans.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <unordered_map>
 
@@ -28,11 +29,17 @@ class Placer::WindowMaker {
                               .reads = !overwrites(argument.access),
                               .writes = argument.access != Access::In});
     const std::size_t bytes = placer_.bytes_of(waiting.call);
-    const double amount = amount_of(*waiting.trial);
+    double amount = 0;
+    bool is_known = true;
+    try {
+      amount = amount_of(*waiting.trial);
+    } catch (...) {  // what a kernel says it costs may throw: it fails when it is placed
+      is_known = false;
+    }
     const RunCosts::Row& learnt = placer_.costs_.row(*waiting.trial->code);
     for (std::size_t d = 0; d < placer_.devices_.size(); ++d) {
       const Device& device = *placer_.devices_[d];
-      if (!placer_.fits(*placer_.fabric_.places[d], waiting.call, bytes)) {
+      if (!is_known || !placer_.fits(*placer_.fabric_.places[d], waiting.call, bytes)) {
         op.run.push_back(kNoWay);
         continue;
       }
@@ -106,7 +113,18 @@ class Placer::WindowMaker {
 std::vector<PlannedOp> Placer::plan(std::span<const Waiting> waiting, PlacementPolicy& policy) {
   WindowMaker maker(*this, now_());
   for (const Waiting& each : waiting) maker.add(each);
-  return policy.plan(maker.window());
+  std::vector<PlannedOp> planned;
+  try {
+    planned = policy.plan(maker.window());
+  } catch (...) {  // a program's own: as if it had left out all
+    return {};
+  }
+  std::erase_if(planned, [&](const PlannedOp& each) {
+    const PlacementWindow& window = maker.window();
+    return each.op >= window.ops.size() || each.device >= window.devices.size() ||
+           !std::isfinite(window.ops[each.op].run[each.device]);
+  });
+  return planned;
 }
 
 bool Placer::has_room(std::uint32_t device) const {

@@ -56,14 +56,17 @@ class Grouping {
     if (older == younger || is_closed_[older] || is_closed_[younger]) return false;
     for (const std::uint32_t member : members_[younger]) {
       const PlanGraph::Node& node = plan_.nodes[member];
-      if (node.owner != plan_.nodes[older].owner) return false;
+      if (node.owner != plan_.nodes[older].owner || node.priority != plan_.nodes[older].priority)
+        return false;
       for (const PlanGraph::Edge& edge : node.edges)
         if (plan_.nodes[edge.producer].owner != node.owner) return false;
       for (const PlanGraph::Entry& entry : node.entries)
         if (entry.slot != kNone && is_late_[entry.slot] && !has_entry(older, entry.slot))
           return false;
     }
-    return !comes_around(older, younger) && !comes_around(younger, older);
+    // Nothing is behind the newest node yet.
+    return !comes_around(older, younger) &&
+           (members_[younger].size() == 1 || !comes_around(younger, older));
   }
 
   [[nodiscard]] bool has_entry(std::uint32_t group, std::uint32_t slot) const {
@@ -84,8 +87,7 @@ class Grouping {
       for (const std::uint32_t member : members_[group])
         for (const PlanGraph::Edge& edge : plan_.nodes[member].edges) {
           const std::uint32_t other = group_[edge.producer];
-          // Nothing that is older than all of `from` is behind it.
-          if (is_seen[other] || members_[other].back() < from) continue;
+          if (is_seen[other]) continue;
           if (group == to && other == from) continue;  // by no way of others
           is_seen[other] = true;
           open.push_back(other);
@@ -167,6 +169,9 @@ BundledPlan bundle_nodes(const PlanGraph& plan, const std::vector<bool>& may_bun
   const std::vector<std::uint32_t>& group = grouping.groups();
   const std::vector<std::vector<std::uint32_t>>& members = grouping.members();
   const std::vector<std::uint32_t> order = order_of(plan, group, members);
+  const auto groups = static_cast<std::size_t>(std::count_if(
+      members.begin(), members.end(), [](const auto& each) { return !each.empty(); }));
+  if (order.size() != groups) return {};                // a circle: nothing is put together
   std::vector<std::uint32_t> place(plan.nodes.size());  // by group
   for (std::uint32_t at = 0; at < order.size(); ++at) place[order[at]] = at;
 

@@ -210,8 +210,15 @@ void PlanState::wait_for_gate() {
 
 // Where every replica comes from that the ops use, memory set aside. Changes nothing.
 bool PlanState::prepare(Reservation& reservation) {
-  for (std::size_t s = 0; s < graph_->slots.size(); ++s)
+  bool is_any_failed = false;
+  for (std::size_t s = 0; s < graph_->slots.size(); ++s) {
     if (!prepare_slot(s, reservation)) return false;
+    const PlanGraph::Slot& slot = graph_->slots[s];
+    is_any_failed = is_any_failed || (slot.is_read_first &&
+                                      failure_instead_of_value(*graph_->tensors[slot.tensor].now));
+  }
+  // Just those that read it fail with it.
+  if (is_any_failed) form_ = &plain_;
   return true;
 }
 
@@ -338,6 +345,7 @@ void PlanState::follow_others(std::uint32_t n, std::uint32_t first, const Depend
   std::uint32_t waits = 0, closed = 0;
   for (const PlanGraph::Edge& edge : edges) {
     Op* producer = ops_[edge.producer];
+    note_wait(*op, *producer);
     const bool on_device = waits_on_device(op->domain, producer->domain, edge.until_done);
     if (on_device) {
       acquire(producer);
@@ -398,8 +406,10 @@ Op* PlanState::join(Failure* doomed) {
                      std::memory_order_relaxed);
   publish(all);
   std::uint32_t closed = 0;
-  for (const std::uint32_t sink : form_->sinks)
+  for (const std::uint32_t sink : form_->sinks) {
+    note_wait(*all, *ops_[sink]);
     closed += !follow_running(all, ops_[sink], Stage::Done, false);
+  }
   if (closed) all->pending.fetch_sub(closed, std::memory_order_acq_rel);
   return all;
 }

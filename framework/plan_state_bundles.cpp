@@ -53,7 +53,9 @@ bool PlanState::may_bundle(std::uint32_t n) const {
   // What takes long gains nothing, and would keep ops on other lanes from its place.
   constexpr double kMostFlops = 4e9, kMostBytes = 2e8;
   const PlanGraph::Node& node = graph_->nodes[n];
-  if (is_alone_[n] || !node.owner || node.code->is_copy || node.code->is_collective) return false;
+  if (is_alone_[n] || !node.owner || node.code->is_copy || node.code->is_collective ||
+      node.code->is_never_bundled)
+    return false;
   const bool is_cuda = node.domain == Domain::Cuda;
   if (!is_cuda && (node.domain == Domain::Host || fabric_.bundles != Bundles::AllGpus))
     return false;

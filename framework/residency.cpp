@@ -161,7 +161,7 @@ std::uint32_t follow(Op* op, const DependencySet& set, std::uint32_t waits) {
   std::uint32_t closed = 0;
   for (const Dependency& dependency : set.all()) {
     Op* producer = dependency.producer;
-    if (producer->waits_for_program && !producer->is_settled()) op->waits_for_program = true;
+    note_wait(*op, *producer);
     const bool on_device = waits_on_device(op->domain, producer->domain, dependency.until_done);
     if (on_device) {
       acquire(producer);

@@ -97,6 +97,7 @@ std::size_t RowBlocks::row_bytes() const {
 void recut(RowBlocks& rows, const std::vector<std::int64_t>& cuts, std::span<const Device> devices,
            OldRows old) {
   std::vector<RowBlocks::Block> made(devices.size());
+  bool is_any_new = false;
   for (std::size_t part = 0; part < devices.size(); ++part) {
     RowBlocks::Block& block = made[part];
     block.first = cuts[part];
@@ -113,8 +114,10 @@ void recut(RowBlocks& rows, const std::vector<std::int64_t>& cuts, std::span<con
     else
       block.tensor = TensorHandle(make_tensor_state(*rows.fabric, rows.shape_of(block.count),
                                                     rows.element_bytes, rows.element_type));
+    is_any_new = is_any_new || same == rows.blocks.end();
   }
   rows.blocks = std::move(made);
+  if (old == OldRows::Dropped && is_any_new) rows.has_value = false;
 }
 
 TensorHandle join_rows(const RowBlocks& rows, const Device& device) {

@@ -52,7 +52,7 @@ std::shared_ptr<RowBlocks> Split::make_rows(const Shape& shape, std::uint32_t by
   made->shape = shape;
   made->element_bytes = bytes;
   made->element_type = type;
-  recut(*made, cut_rows(shape[0], shares_.weights()), devices_, OldRows::Dropped);
+  recut(*made, cuts_of(shape[0]), devices_, OldRows::Dropped);
   return made;
 }
 
@@ -68,7 +68,7 @@ std::shared_ptr<RowBlocks> Split::cut_tensor(TensorState* tensor, std::uint32_t 
   tensor->handles.fetch_add(1, std::memory_order_relaxed);
   made->blocks.push_back({0, tensor->shape[0], TensorHandle(tensor)});
   made->has_value = true;
-  recut(*made, cut_rows(made->rows(), shares_.weights()), devices_, OldRows::Copied);
+  recut(*made, cuts_of(made->rows()), devices_, OldRows::Copied);
   return made;
 }
 
@@ -84,8 +84,14 @@ void Split::prepare(const KernelCode& code, const std::vector<RowBlocks*>& block
   for (std::size_t i = 0; i < blocks.size(); ++i)
     if (accesses[i] != Access::Out && !blocks[i]->has_value)
       throw UsageError("split: kernel " + code.name + " reads rows that have no value yet");
-  if (is_by_speed_) tune();
-  const std::vector<std::int64_t> cuts = cut_rows(blocks.front()->rows(), shares_.weights());
+  if (is_by_speed_) tune(blocks.front()->rows());
+  const std::vector<std::int64_t> cuts = cuts_of(blocks.front()->rows());
+  for (std::size_t part = 0; part < devices_.size(); ++part) {
+    const Place& place = devices_[part].place();
+    const bool can = place.domain == Domain::Cuda ? bool(code.cuda) : bool(code.cpu);
+    if (cuts[part + 1] > cuts[part] && !can)
+      throw UsageError("split: kernel " + code.name + " has no variant for " + place.name);
+  }
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     bool is_read = false;  // in any of its arguments
     for (std::size_t j = 0; j < blocks.size(); ++j)
@@ -95,7 +101,7 @@ void Split::prepare(const KernelCode& code, const std::vector<RowBlocks*>& block
 }
 
 // By the sum of what all kernels take that are in use.
-void Split::tune() {
+void Split::tune(std::int64_t rows) {
   std::vector<double> seconds(devices_.size());
   for (auto kernel = known_.begin(); kernel != known_.end();) {
     const Known& known = kernel->second;
@@ -110,7 +116,7 @@ void Split::tune() {
                 .seconds(*known.code, known.parts[part].forecast, devices_[part].place());
     ++kernel;
   }
-  if (!known_.empty() && shares_.tune(seconds)) known_.clear();
+  if (!known_.empty() && shares_.tune(seconds, rows)) known_.clear();
 }
 
 void Split::finish(const std::shared_ptr<const KernelCode>& code, std::vector<Part> parts,
@@ -119,6 +125,10 @@ void Split::finish(const std::shared_ptr<const KernelCode>& code, std::vector<Pa
   if (is_by_speed_) known_[code.get()] = {code, std::move(parts), submissions_};
   for (std::size_t i = 0; i < blocks.size(); ++i)
     if (accesses[i] != Access::In) blocks[i]->has_value = true;
+}
+
+std::vector<std::int64_t> Split::cuts_of(std::int64_t rows) const {
+  return cut_rows(rows, shares_.weights(), is_by_speed_);
 }
 
 std::vector<double> Split::shares() const {

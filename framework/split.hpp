@@ -121,12 +121,13 @@ class Split {
     prepare(*kernel.code(), blocks, accesses);
     std::vector<Future> futures;
     std::vector<Part> parts(devices_.size());
-    for (std::size_t part = 0; part < devices_.size(); ++part) {
-      if (count_of(*blocks.front(), part) == 0) continue;
-      if (is_by_speed_)
+    // First all that may throw: an op is never half submitted.
+    for (std::size_t part = 0; is_by_speed_ && part < devices_.size(); ++part)
+      if (count_of(*blocks.front(), part) > 0)
         parts[part] = {true, devices_[part].forecast(kernel, detail::part_of(given, part)...)};
-      futures.push_back(devices_[part].submit(kernel, detail::part_of(given, part)...));
-    }
+    for (std::size_t part = 0; part < devices_.size(); ++part)
+      if (count_of(*blocks.front(), part) > 0)
+        futures.push_back(devices_[part].submit(kernel, detail::part_of(given, part)...));
     finish(kernel.code(), std::move(parts), blocks, accesses);
     return when_all(futures);
   }
@@ -164,7 +165,8 @@ class Split {
                                                       std::uint32_t type) const;
   void prepare(const KernelCode& code, const std::vector<RowBlocks*>& blocks,
                const std::vector<Access>& accesses);
-  void tune();
+  void tune(std::int64_t rows);
+  [[nodiscard]] std::vector<std::int64_t> cuts_of(std::int64_t rows) const;
   void finish(const std::shared_ptr<const KernelCode>& code, std::vector<Part> parts,
               const std::vector<RowBlocks*>& blocks, const std::vector<Access>& accesses);
 

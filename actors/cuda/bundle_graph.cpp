@@ -33,7 +33,7 @@ struct LaneGraphs {
 };
 
 void run_each(Cuda& cuda, Bundle& bundle) {
-  for (Op* member : bundle.ops()) member->code->cuda(cuda, *member);
+  bundle.run_each([&](Op& member) { member.code->cuda(cuda, member); });
 }
 
 // Null if something in it cannot be captured.
@@ -76,11 +76,11 @@ void run_bundle(Cuda& cuda, Op& op) {
       spdlog::debug("{}: cannot be captured as a graph", bundle.name());
     }
   }
-  lane.is_warm = true;
   if (lane.ready)
     WEFT_CHECK_CUDA(cudaGraphLaunch(lane.ready.get(), cuda.stream()));
   else
     run_each(cuda, bundle);
+  lane.is_warm = true;
 }
 
 }  // namespace weft::cuda

@@ -150,7 +150,10 @@ Lane* GpuCopyLane::lane_on(DeviceState& device) {
   setup.table = setup_.table;
   setup.tracer = setup_.tracer;
   setup.track = setup_.track;
-  setup.before_settle = [this](Op& op, bool failed) { copied(op, failed); };
+  setup.before_settle = [this](Op& op, bool failed) {
+    measure(range_of(op).segment->load, static_cast<std::int64_t>(range_of(op).bytes), failed);
+    copied(op);
+  };
   try {
     lanes_.push_back(std::make_unique<Lane>(std::move(setup)));
   } catch (const DeviceError&) {
@@ -227,7 +230,7 @@ void GpuCopyLane::stage(Op& op, DeviceState* device) {
                                                          : Stager::Direction::ToDevice;
   job.tracer = setup_.tracer;
   job.track = setup_.track;
-  job.before_settle = [this](Op& done, bool failed) { copied(done, failed); };
+  job.before_settle = [this](Op& done, bool /*failed*/) { copied(done); };
   job.after_settle = setup_.on_copied;
   setup_.stager->push(std::move(job));
 }
@@ -243,10 +246,9 @@ bool GpuCopyLane::is_pageable(const Replica& replica) const {
   return attributes.type == cudaMemoryTypeUnregistered;
 }
 
-void GpuCopyLane::copied(Op& op, bool failed) {
+void GpuCopyLane::copied(Op& op) {
   const auto bytes = static_cast<std::int64_t>(range_of(op).bytes);
   LinkLoad* load = range_of(op).segment->load;  // of another link, if it is a relief
-  if (op.domain != Domain::Host) measure(load, bytes, failed);
   if (load == setup_.load) own_copies_.fetch_sub(1, std::memory_order_relaxed);
   load->queued_bytes.fetch_sub(bytes, std::memory_order_relaxed);
   busy_bytes_.fetch_sub(bytes, std::memory_order_seq_cst);

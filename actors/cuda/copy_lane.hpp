@@ -60,7 +60,7 @@ class GpuCopyLane final : public CopyLane {
   static Failure* failure_of(const Op& op, Lane& lane, const std::string& message);
   struct Ring;
   [[nodiscard]] bool is_pageable(const Replica& replica) const;
-  void copied(Op& op, bool failed);
+  void copied(Op& op);
   void measure(LinkLoad* load, std::int64_t bytes, bool failed);
 
   Setup setup_;

@@ -58,6 +58,11 @@ cusolverDnContext* LaneContext::solver() {
 
 void* LaneContext::scratch(std::size_t bytes) {
   if (bytes <= scratch_bytes_) return scratch_;
+  // What is allocated in a graph is the graph's own.
+  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+  WEFT_CHECK_CUDA(cudaStreamIsCapturing(lane_.stream(), &capturing));
+  if (capturing != cudaStreamCaptureStatusNone)
+    throw DeviceError("more scratch memory than before, in a graph");
   // In stream order: ops before this one may still use the old block.
   if (scratch_) WEFT_CHECK_CUDA(cudaFreeAsync(scratch_, lane_.stream()));
   scratch_ = nullptr;

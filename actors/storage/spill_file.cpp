@@ -78,7 +78,7 @@ void* SpillFile::allocate(std::size_t bytes) {
     error = posix_fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes));
   } while (error == EINTR);
   if (error == 0) return reinterpret_cast<void*>(offset);
-  give_space(offset, bytes);
+  free(reinterpret_cast<void*>(offset), bytes);  // a part of it may have been set aside
   return nullptr;
 }
 

@@ -118,6 +118,19 @@ void StorageLane::settle_in_order(std::unique_lock<std::mutex>& lock) {
   is_settling_ = false;
 }
 
+// Of several that were under way together the last ones seem to take no time: only what has
+// gathered for a while tells a rate.
+void StorageLane::note_rate(std::size_t bytes, double seconds) {
+  constexpr double kLongEnough = 2e-3;
+  gathered_bytes_ += static_cast<double>(bytes);
+  gathered_seconds_ += seconds;
+  if (gathered_seconds_ < kLongEnough) return;
+  auto& rate = setup_.load->bytes_per_second;
+  rate.store(0.8 * rate.load(std::memory_order_relaxed) + 0.2 * gathered_bytes_ / gathered_seconds_,
+             std::memory_order_relaxed);
+  gathered_bytes_ = gathered_seconds_ = 0;
+}
+
 void StorageLane::end(const Transfer& transfer) {
   Op& op = *transfer.op;
   const std::size_t bytes = copied_bytes(op);
@@ -129,11 +142,7 @@ void StorageLane::end(const Transfer& transfer) {
     setup_.tracer->ran(setup_.track, op, setup_.tracer->at(begun), setup_.tracer->at(now),
                        !has_moved);
   const double seconds = std::chrono::duration<double>(now - begun).count();
-  auto& rate = setup_.load->bytes_per_second;
-  if (has_moved && bytes >= kTellsDiskRate && seconds > 0)
-    rate.store(
-        0.8 * rate.load(std::memory_order_relaxed) + 0.2 * static_cast<double>(bytes) / seconds,
-        std::memory_order_relaxed);
+  if (has_moved && bytes >= kTellsDiskRate) note_rate(bytes, seconds);
   setup_.load->queued_bytes.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
   settle(&op, transfer.failure, send_to_owner());
   if (bytes == 0) return;

@@ -81,6 +81,7 @@ class StorageLane final : public CopyLane {
   Failure* consult_hooks(const Op& op, Time begun);
   void settle_in_order(std::unique_lock<std::mutex>& lock);
   void end(const Transfer& transfer);
+  void note_rate(std::size_t bytes, double seconds);
 
   static constexpr std::int64_t kByteBudget = 64 << 20;
   const Setup setup_;
@@ -89,7 +90,9 @@ class StorageLane final : public CopyLane {
   std::deque<Transfer> transfers_;  // the oldest first; elements stay where they are
   unsigned workers_ = 0;
   bool is_settling_ = false;  // one thread settles, so that the order is kept
-  Time last_end_{};           // its
+  // Its:
+  Time last_end_{};
+  double gathered_bytes_ = 0, gathered_seconds_ = 0;
 };
 
 }  // namespace weft

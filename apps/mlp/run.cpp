@@ -140,11 +140,11 @@ void Run::train(const Dataset& data) {
   runtime_->tracer()->clear();
   for (std::uint64_t number = checkpoint_ ? checkpoint_->epoch + 1 : 1; number <= epochs;
        ++number) {
-    // One epoch tells what overlaps; recording all of them would slow GPUs down.
+    // One epoch tells what overlaps; recording all of them would slow GPUs down. Where shares
+    // follow the devices' speeds, each is looked at.
     const std::uint64_t first = checkpoint_ ? checkpoint_->epoch + 1 : 1;
     const bool is_recorded = output_.wants_trace() || number == std::min(first + 1, epochs);
-    runtime_->tracer()->set_recording(is_recorded);
-    const std::size_t looked_at = data.train.count / 10 * 9;  // the rest tells how fast devices are
+    runtime_->tracer()->set_recording(is_recorded || is_tuned_);
     EpochRecord epoch;
     epoch.number = number;
     {
@@ -152,14 +152,13 @@ void Run::train(const Dataset& data) {
                          "epoch " + std::to_string(number) + "/" + std::to_string(epochs),
                          data.train.count, "samples");
       epoch.train = trainer_->train(number, [&](const mlp::Progress& progress) {
-        if (is_tuned_ && progress.samples >= looked_at) runtime_->tracer()->set_recording(true);
         bar.update(progress.samples,
                    progress.loss ? "loss " + std::to_string(*progress.loss).substr(0, 6) : "");
       });
     }
     const bool has_new_shares = is_tuned_ && number < epochs && tune_shares();
     if (is_recorded) record(true);
-    if (is_tuned_ && !is_recorded) {
+    if (!is_recorded) {
       runtime_->tracer()->set_recording(false);
       runtime_->tracer()->clear();
     }

@@ -508,7 +508,7 @@ TEST_CASE("copies to the disk overlap with each other and with kernels", "[actor
       for (const auto& tile : tiles) runtime.gpu(0).submit(increase, inout(tile));
     runtime.wait_idle();
     const TraceData trace = runtime.tracer()->collect();
-    std::size_t copies = 0, overlaps = 0;
+    std::size_t copies = 0, overlaps = 0, beside_kernels = 0;
     for (const auto& copy : trace.spans) {
       if (trace.tracks[copy.track].lane.rfind("to disk", 0) != 0) continue;
       ++copies;
@@ -516,9 +516,16 @@ TEST_CASE("copies to the disk overlap with each other and with kernels", "[actor
         return other.track != copy.track && other.start_ns < copy.end_ns &&
                copy.start_ns < other.end_ns;
       });
+      beside_kernels += std::any_of(trace.spans.begin(), trace.spans.end(), [&](const auto& other) {
+        return other.kind == SpanKind::Kernel && other.start_ns < copy.end_ns &&
+               copy.start_ns < other.end_ns;
+      });
     }
     WARN(overlaps << " of " << copies << " writes overlap with something"
                   << (simulate ? ", simulated" : ", real files"));
     CHECK(overlaps > 0);
+    if (!simulate) continue;  // the same in every run
+    CHECK(overlaps > copies / 2);
+    CHECK(beside_kernels > copies / 10);
   }
 }

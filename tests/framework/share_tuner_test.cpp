@@ -54,6 +54,22 @@ TEST_CASE("a part whose time is not known keeps its share, and none falls to not
   CHECK_FALSE(nothing.tune({0, 0}));
 }
 
+TEST_CASE("few rows are not moved to and fro, and each part keeps one", "") {
+  // Two equal devices and 15 rows: no other cut is better.
+  ShareTuner tuner({1, 1});
+  for (int i = 0; i < 5; ++i) {
+    const auto cuts = cut_rows(15, tuner.weights(), true);
+    CHECK_FALSE(tuner.tune({double(cuts[1]), double(15 - cuts[1])}, 15));
+  }
+  // But an unequal pair's are.
+  CHECK(tuner.tune({8 * 3.0, 7 * 1.0}, 15));
+  CHECK(cut_rows(15, tuner.weights(), true) == std::vector<std::int64_t>{0, 4, 15});
+  CHECK(cut_rows(10, {1e-3, 1, 1e-3}, true) == std::vector<std::int64_t>{0, 1, 9, 10});
+  CHECK(cut_rows(10, {1, 0, 1e-3}, true) == std::vector<std::int64_t>{0, 9, 9, 10});
+  CHECK(cut_rows(2, {1, 1, 1}, true).back() == 2);
+  CHECK(cut_rows(3, {1e-6, 1e-6, 1}, true) == std::vector<std::int64_t>{0, 1, 2, 3});
+}
+
 TEST_CASE("weights that are none are refused") {
   CHECK_THROWS_AS(ShareTuner({}), UsageError);
   CHECK_THROWS_AS(ShareTuner({0, 0}), UsageError);
