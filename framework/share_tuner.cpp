@@ -49,14 +49,21 @@ bool ShareTuner::tune(const std::vector<double>& seconds, std::int64_t rows) {
     longest = std::max(longest, seconds[i]);
   }
   if (longest <= kTolerance * shortest) return false;
-  std::vector<double> tuned = weights_;
+  // What each has now: whole rows, where their number is known.
+  std::vector<double> shares = weights_;
+  if (rows > 0) {
+    const auto now = cut_rows(rows, weights_, true);
+    for (std::size_t i = 0; i < shares.size(); ++i)
+      shares[i] = static_cast<double>(now[i + 1] - now[i]);
+  }
+  std::vector<double> tuned = shares;
   for (std::size_t i = 0; i < weights_.size(); ++i)
-    if (weights_[i] > 0 && seconds[i] > 0) tuned[i] = weights_[i] / seconds[i];
+    if (weights_[i] > 0 && seconds[i] > 0) tuned[i] = shares[i] / seconds[i];
   // Of what is not known the weight stays in proportion to the others'.
   double known_before = 0, known_after = 0;
   for (std::size_t i = 0; i < weights_.size(); ++i)
     if (seconds[i] > 0) {
-      known_before += weights_[i];
+      known_before += shares[i];
       known_after += tuned[i];
     }
   for (std::size_t i = 0; i < weights_.size(); ++i)
