@@ -12,26 +12,13 @@
 #include "framework/trace.hpp"
 #include "support/catch.hpp"
 #include "tests/actors/each_engine.hpp"
+#include "tests/actors/simulated_options.hpp"
 
 using namespace weft;
 using namespace weft::test;
 
 // Ops whose devices nobody names.
 namespace {
-
-RuntimeOptions simulated(const std::string& machine, const std::string& scale = "") {
-  RuntimeOptions options;
-  options.machine = parse_machine(machine);
-  options.emulated = EmulatedOptions{};
-  options.emulated->flops_per_second = 1e12;
-  options.emulated->memory_bytes_per_second = 1e15;
-  options.simulate = true;
-  options.data = SimulatedData::Real;
-  options.serial = false;
-  options.trace = true;
-  options.simulated_scale = scale;
-  return options;
-}
 
 // Takes as many flops as it says.
 const auto work = Kernel("work")

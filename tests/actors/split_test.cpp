@@ -4,6 +4,7 @@
 #include "framework/trace.hpp"
 #include "support/catch.hpp"
 #include "tests/actors/each_engine.hpp"
+#include "tests/actors/simulated_options.hpp"
 
 using namespace weft;
 using namespace weft::test;
@@ -31,20 +32,6 @@ std::vector<float> counted(std::int64_t rows, std::int64_t columns) {
   std::vector<float> values(static_cast<std::size_t>(rows * columns));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 97);
   return values;
-}
-
-RuntimeOptions simulated(const std::string& machine, const std::string& scale = "") {
-  RuntimeOptions options;
-  options.machine = parse_machine(machine);
-  options.emulated = EmulatedOptions{};
-  options.emulated->flops_per_second = 1e12;
-  options.emulated->memory_bytes_per_second = 1e15;
-  options.simulate = true;
-  options.data = SimulatedData::Real;
-  options.serial = false;
-  options.trace = true;
-  options.simulated_scale = scale;
-  return options;
 }
 
 }  // namespace
