@@ -202,7 +202,7 @@ std::vector<Future> Trainer::step(const Where& where, std::size_t rows) {
 // As many as run ahead: each has its own minibatch in memory, so none waits for the one before. 0
 // where that would take much of a device's, or a pass has too few.
 std::size_t Trainer::steps_in_plan() const {
-  constexpr std::size_t kShare = 8;
+  constexpr std::size_t kShare = 16;  // and as much for what is left at the end of a pass
   if (!plans_) return 0;
   std::size_t steps = std::min(kStepsAhead, train_count_ / hyper_.batch / 2);
   const auto row =
