@@ -2,18 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
-#include <limits>
-#include <optional>
 #include <unordered_set>
 #include <utility>
 
 #include "framework/admit.hpp"
 #include "framework/call_builder.hpp"
-#include "framework/kernel_code.hpp"
+#include "framework/gate_queue.hpp"
 #include "framework/placer.hpp"
-#include "framework/tensor.hpp"
-#include "framework/trial_op.hpp"
 #include "framework/virtual_waits.hpp"
 
 namespace weft {
@@ -21,9 +16,6 @@ namespace {
 
 // How far past a stuck submission others may overtake it.
 constexpr std::size_t kOvertaking = 64;
-// A plan is made anew after so many ops have been given to devices by it, or have come since.
-constexpr std::size_t kReplanAfter = 8;
-constexpr std::uint32_t kUnplanned = std::numeric_limits<std::uint32_t>::max();
 
 // Codes of inline ops live as long as the process.
 KernelCode* make_stand_in_code(const char* name) {
@@ -37,12 +29,6 @@ const KernelCode& stand_in_code() {
   static const KernelCode& code = *make_stand_in_code("queued for memory");
   return code;
 }
-
-// Of an op that was placed late, whose device may be given another when it has settled.
-struct PlacedLate {
-  Placer* placer;
-  const Place* place;  // null until it has one
-};
 
 void placed_op_has_settled(Op& stand_in) {
   auto& placed = *static_cast<PlacedLate*>(stand_in.scalars());
@@ -59,112 +45,6 @@ const KernelCode& late_stand_in_code() {
 }
 
 }  // namespace
-
-// One submission with all it needs: its caller has gone on.
-struct Gate::Queued {
-  std::uint64_t position = 0;
-  Op* stand_in = nullptr;  // counted
-  Place* place = nullptr;  // null: of a call whose policy binds late, which has not chosen
-  PlacementPolicy* policy = nullptr;
-  // Of a call; null: a transfer, from arguments[0] to arguments[1].
-  std::shared_ptr<const KernelCode> code;
-  std::vector<Argument> arguments;
-  std::vector<TensorHandle> handles;
-  std::vector<std::uint32_t> memories;
-  std::vector<Op*> after;  // counted
-  std::vector<std::max_align_t> scalars;
-  std::size_t scalar_bytes = 0;
-  Mailbox* owner = nullptr;
-  std::optional<Domain> domain;
-  Priority priority = Priority::Normal;
-  std::uint32_t memory = 0;        // of a transfer
-  std::unique_ptr<TrialOp> trial;  // of one that waits for a device
-  // By the newest plan; kUnplanned: not in it.
-  std::uint32_t planned_device = kUnplanned;
-  std::size_t planned_turn = 0;
-  bool was_left_out = false;  // though nothing that is planned is older
-  bool is_stuck = false;      // it has a device and waits for memory
-
-  Queued() = default;
-  ~Queued() {
-    for (Op* op : after)
-      if (op) release(op);
-    if (stand_in) release(stand_in);
-  }
-  Queued(const Queued&) = delete;
-  Queued& operator=(const Queued&) = delete;
-
-  [[nodiscard]] bool is_transfer() const { return !code; }
-  [[nodiscard]] bool is_planned_by(const PlacementPolicy& by) const {
-    return !place && policy == &by;
-  }
-  [[nodiscard]] bool wants(std::uint32_t which) const {
-    for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (memory_of(i) == which) return true;
-    return false;
-  }
-  [[nodiscard]] std::uint32_t memory_of(std::size_t i) const {
-    if (is_transfer()) return i == 0 ? NextUses::kElsewhere : memory;
-    if (!place) return NextUses::kElsewhere;
-    return memories.empty() ? place->memory : memories[i];
-  }
-  void add(const Argument& argument) {
-    argument.tensor->handles.fetch_add(1, std::memory_order_relaxed);
-    handles.emplace_back(argument.tensor);
-    arguments.push_back(argument);
-  }
-  // What costs are asked of.
-  Op& trial_op() {
-    if (!trial) trial = std::make_unique<TrialOp>(*code, arguments, scalars.data(), scalar_bytes);
-    return trial->op();
-  }
-  // The call as it was given.
-  [[nodiscard]] Call call() {
-    Call made;
-    made.place = place;
-    made.code = &code;
-    made.arguments = arguments;
-    made.memories = memories;
-    made.after = after;
-    made.priority = priority;
-    made.scalar_bytes = scalar_bytes;
-    made.owner = owner;
-    made.domain = domain;
-    made.context = this;
-    if (scalar_bytes > 0)
-      made.write_scalars = [](void* where, void* context) {
-        auto& from = *static_cast<Queued*>(context);
-        if (from.code->move_scalars)
-          from.code->move_scalars(from.scalars.data(), where);
-        else
-          std::memcpy(where, from.scalars.data(), from.scalar_bytes);
-      };
-    return made;
-  }
-};
-
-// Those that do not go through now, which others must not overtake.
-class Gate::Held {
- public:
-  void add(const Queued& entry) {
-    for (const Argument& argument : entry.arguments) {
-      used_.insert(argument.tensor);
-      if (argument.access != Access::In) written_.insert(argument.tensor);
-    }
-    stand_ins_.insert(entry.stand_in);
-  }
-  [[nodiscard]] bool is_before(const Queued& entry) const {
-    for (const Argument& argument : entry.arguments)
-      if ((argument.access == Access::In ? written_ : used_).contains(argument.tensor)) return true;
-    for (const Op* op : entry.after)
-      if (stand_ins_.contains(op)) return true;
-    return false;
-  }
-
- private:
-  std::unordered_set<const TensorState*> used_, written_;
-  std::unordered_set<const Op*> stand_ins_;
-};
 
 Gate::Gate(Fabric& fabric, Admission& admission, bool polls, std::function<void()> look)
     : fabric_(fabric),
@@ -349,130 +229,6 @@ Op* Gate::try_submit(Queued& entry, Shortage& shortage) {
     return try_transfer(fabric_, entry.arguments[0].tensor, entry.arguments[1].tensor, entry.memory,
                         *entry.place, Budget::Gate, shortage);
   return weft::try_submit(fabric_, entry.call(), Budget::Gate, shortage);
-}
-
-// Gives devices that are about to run dry what plans say. Returns how many of the first entries
-// must be looked at: the last one that has been given is among them.
-std::size_t Gate::give_by_plans(const std::vector<Queued*>& entries) {
-  std::vector<PlacementPolicy*> policies;
-  std::size_t looked_at = 0;
-  for (std::size_t at = 0; at < entries.size(); ++at) {
-    PlacementPolicy* const policy = entries[at]->policy;
-    if (!policy || policy->plans_ahead() == 0) continue;
-    if (entries[at]->place)
-      looked_at = at + 1;
-    else if (std::find(policies.begin(), policies.end(), policy) == policies.end())
-      policies.push_back(policy);
-  }
-  for (PlacementPolicy* policy : policies)
-    looked_at = std::max(looked_at, give_by_plan(entries, *policy));
-  return looked_at;
-}
-
-std::size_t Gate::give_by_plan(const std::vector<Queued*>& entries, PlacementPolicy& policy) {
-  Placer& placer = *fabric_.placer.load(std::memory_order_acquire);
-  std::vector<std::size_t> window;
-  std::size_t unplanned = 0;
-  for (std::size_t at = 0; at < entries.size() && window.size() < policy.plans_ahead(); ++at) {
-    if (!entries[at]->is_planned_by(policy)) continue;
-    window.push_back(at);
-    unplanned += entries[at]->planned_device == kUnplanned;
-  }
-  bool has_room = false;
-  for (const auto& place : fabric_.places) has_room = has_room || placer.has_room(place->index);
-  if (!has_room) return 0;
-  std::size_t given = 0;
-  if (unplanned < kReplanAfter && given_by_plan_ < kReplanAfter)
-    given = give_planned(entries, window);
-  if (given == 0) {
-    plan(entries, window, policy);
-    given = give_planned(entries, window);
-  }
-  given_by_plan_ += given;
-  std::size_t looked_at = 0;
-  for (const std::size_t at : window)
-    if (entries[at]->place) looked_at = at + 1;
-  return looked_at;
-}
-
-void Gate::plan(const std::vector<Queued*>& entries, const std::vector<std::size_t>& window,
-                PlacementPolicy& policy) {
-  std::vector<Placer::Waiting> waiting;
-  for (const std::size_t at : window) {
-    Queued& entry = *entries[at];
-    Placer::Waiting made{entry.call(), &entry.trial_op(), {}};
-    for (std::uint32_t i = 0; i < waiting.size(); ++i)
-      for (const Op* op : entry.after)
-        if (op == entries[window[i]]->stand_in) made.after.push_back(i);
-    waiting.push_back(std::move(made));
-    entry.planned_device = kUnplanned;
-  }
-  Placer& placer = *fabric_.placer.load(std::memory_order_acquire);
-  std::size_t turn = 0;
-  for (const PlannedOp& planned : placer.plan(waiting, policy)) {
-    Queued& entry = *entries[window[planned.op]];
-    entry.planned_device = planned.device;
-    entry.planned_turn = turn++;
-  }
-  if (!window.empty() && entries[window[0]]->planned_device == kUnplanned)
-    entries[window[0]]->was_left_out = true;
-  given_by_plan_ = 0;
-}
-
-// Whether it would go through, as far as what is older says, with its arguments in `memory`.
-bool Gate::may_go(const std::vector<Queued*>& entries, std::size_t at, std::uint32_t memory) {
-  Held held;
-  for (std::size_t before = 0; before < at; ++before) {
-    const Queued& other = *entries[before];
-    if (other.is_stuck && other.wants(memory)) return false;
-    if (!other.place || other.is_stuck || held.is_before(other)) held.add(other);
-  }
-  return !held.is_before(*entries[at]);
-}
-
-// Gives what is planned to devices that have room. One that needs another of the window comes
-// behind it. Returns how many.
-std::size_t Gate::give_planned(const std::vector<Queued*>& entries,
-                               const std::vector<std::size_t>& window) {
-  Placer& placer = *fabric_.placer.load(std::memory_order_acquire);
-  std::vector<std::size_t> turns = window;
-  std::erase_if(turns, [&](std::size_t at) { return entries[at]->planned_device == kUnplanned; });
-  std::sort(turns.begin(), turns.end(), [&](std::size_t a, std::size_t b) {
-    return entries[a]->planned_turn < entries[b]->planned_turn;
-  });
-  std::size_t given = 0;
-  for (const std::size_t at : turns) {
-    Queued& entry = *entries[at];
-    if (fabric_.places[entry.planned_device]->is_lost.load(std::memory_order_relaxed)) {
-      entry.planned_device = kUnplanned;
-      continue;
-    }
-    if (!placer.has_room(entry.planned_device)) continue;
-    if (!may_go(entries, at, fabric_.places[entry.planned_device]->memory)) continue;
-    entry.place = placer.give_planned(entry.call(), entry.trial_op(), entry.planned_device);
-    *static_cast<PlacedLate*>(entry.stand_in->scalars()) = {&placer, entry.place};
-    ++given;
-  }
-  return given;
-}
-
-// False: it must wait for a device.
-bool Gate::place(Queued& entry) {
-  // The oldest that a plan leaves out is placed without.
-  if (entry.policy->plans_ahead() > 0 && !entry.was_left_out) return false;
-  Placer* const placer = fabric_.placer.load(std::memory_order_acquire);
-  entry.place = placer->try_place(entry.call(), entry.trial_op(), *entry.policy);
-  if (!entry.place) return false;
-  *static_cast<PlacedLate*>(entry.stand_in->scalars()) = {placer, entry.place};
-  return true;
-}
-
-// An older one may want the device: behind it waits who wants the memory that is full.
-void Gate::give_place_back(Queued& entry) {
-  auto& placed = *static_cast<PlacedLate*>(entry.stand_in->scalars());
-  placed.placer->take_back(*std::exchange(placed.place, nullptr));
-  entry.place = nullptr;
-  entry.is_stuck = false;
 }
 
 Gate::Outcome Gate::let_through(Queued& entry, const Memories& full) {

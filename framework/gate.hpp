@@ -25,8 +25,8 @@ namespace weft {
 /// will. What is queued is the window that eviction looks ahead in: it says when each replica will
 /// be used next. The gate's actor lets a submission through once its bytes can be set aside,
 /// evicts what is needed last for it, and is told when bytes are given back. Others overtake one
-/// that is stuck if they share no tensor and no memory with it. The oldest always gets its bytes
-/// in the end, for what went through needs nothing more to finish.
+/// that is stuck if neither writes what the other uses and they want other memories. The oldest
+/// always gets its bytes in the end, for what went through needs nothing more to finish.
 ///
 /// Ops whose placement binds late wait here too, for a device that is about to run out of work.
 class Gate final : public MemoryWatch {

@@ -1,7 +1,6 @@
 #include "framework/reduction.hpp"
 
 #include <cstring>
-#include <optional>
 #include <vector>
 
 #include "framework/call_builder.hpp"
@@ -65,18 +64,19 @@ void combine(Fabric& fabric, TensorState& tensor) {
       for (const Partial& partial : partials) partial.tensor->lock.unlock();
     }
   };
-  std::optional<Locked> locked(std::in_place, *tensor.partials);
-  const TensorState& first = *tensor.partials->front().tensor;
-  Call call;
-  call.place = &place_at(fabric, first.replicas.empty() ? 0 : first.replicas[0]->memory);
-  call.code = &sum_code();
-  call.arguments = {arguments.begin(), arguments.size()};
-  Reservation reservation(fabric, Budget::Ignored);
-  CallBuilder builder(fabric, call, call.arguments);
-  builder.prepare(reservation);
-  reservation.commit();
-  release(builder.build(nullptr));
-  locked.reset();
+  {
+    const Locked locked(*tensor.partials);
+    const TensorState& first = *tensor.partials->front().tensor;
+    Call call;
+    call.place = &place_at(fabric, first.replicas.empty() ? 0 : first.replicas[0]->memory);
+    call.code = &sum_code();
+    call.arguments = {arguments.begin(), arguments.size()};
+    Reservation reservation(fabric, Budget::Ignored);
+    CallBuilder builder(fabric, call, call.arguments);
+    builder.prepare(reservation);
+    reservation.commit();
+    release(builder.build(nullptr));
+  }
   forget_partials(tensor);
 }
 

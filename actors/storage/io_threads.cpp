@@ -1,5 +1,8 @@
 #include "actors/storage/io_threads.hpp"
 
+#if defined(__SANITIZE_THREAD__)
+#define BOOST_ASIO_DISABLE_FENCED_BLOCK 1  // the thread sanitizer knows no fences
+#endif
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <utility>
