@@ -83,7 +83,11 @@ PlanState::Form::Form(const PlanGraph& from) : graph(&from) {
 }
 
 PlanState::PlanState(Fabric& fabric, std::unique_ptr<PlanGraph> graph)
-    : fabric_(fabric), graph_(std::move(graph)), plain_(*graph_), is_alone_(graph_->nodes.size()) {
+    : fabric_(fabric),
+      graph_(std::move(graph)),
+      plain_(*graph_),
+      is_alone_(graph_->nodes.size()),
+      is_set_(graph_->tensors.size()) {
   fabric_.references.fetch_add(1, std::memory_order_relaxed);
   for (const PlanGraph::Node& node : graph_->nodes) {
     Admission* admission = node.owner ? node.owner->admission() : nullptr;
@@ -136,6 +140,8 @@ void PlanState::bind(TensorState* recorded, TensorState* now) {
   drop_handle(std::exchange(found->now, now));
   order_locks();
   const auto number = static_cast<std::uint32_t>(found - graph_->tensors.begin());
+  if (is_set_[number]) return;  // its nodes are alone already
+  is_set_[number] = true;
   for (std::uint32_t n = 0; n < graph_->nodes.size(); ++n)
     for (const PlanGraph::Argument& argument : graph_->nodes[n].arguments)
       if (graph_->slots[argument.slot].tensor == number) keep_alone(n);

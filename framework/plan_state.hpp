@@ -96,6 +96,7 @@ class PlanState {
   std::unique_ptr<Form> bundled_;       // null: not made, or changed since
   std::vector<Replica*> bundled_kept_;  // by slot: where bundles have their bytes; null: not used
   std::vector<bool> is_alone_;          // by node: the program sets what it works on
+  std::vector<bool> is_set_;            // by tensor: the program has bound it
   std::size_t times_moved_ = 0;
   bool has_no_bundles_ = false;  // none can be made
   Form* form_ = nullptr;         // of this replay

@@ -37,6 +37,17 @@ std::vector<double> first_weights(const std::vector<Device>& devices,
   return speeds;
 }
 
+std::shared_ptr<RowBlocks> uncut_rows(Fabric& fabric, const Shape& shape, std::uint32_t bytes,
+                                      std::uint32_t type) {
+  if (shape.rank() == 0) throw UsageError("split: a scalar has no rows");
+  auto made = std::make_shared<RowBlocks>();
+  made->fabric = &fabric;
+  made->shape = shape;
+  made->element_bytes = bytes;
+  made->element_type = type;
+  return made;
+}
+
 }  // namespace
 
 Split::Split(std::vector<Device> devices, std::vector<double> weights)
@@ -46,12 +57,7 @@ Split::Split(std::vector<Device> devices, std::vector<double> weights)
 
 std::shared_ptr<RowBlocks> Split::make_rows(const Shape& shape, std::uint32_t bytes,
                                             std::uint32_t type) const {
-  if (shape.rank() == 0) throw UsageError("split: a scalar has no rows");
-  auto made = std::make_shared<RowBlocks>();
-  made->fabric = &devices_.front().fabric();
-  made->shape = shape;
-  made->element_bytes = bytes;
-  made->element_type = type;
+  auto made = uncut_rows(devices_.front().fabric(), shape, bytes, type);
   recut(*made, cuts_of(shape[0]), devices_, OldRows::Dropped);
   return made;
 }
@@ -59,12 +65,7 @@ std::shared_ptr<RowBlocks> Split::make_rows(const Shape& shape, std::uint32_t by
 std::shared_ptr<RowBlocks> Split::cut_tensor(TensorState* tensor, std::uint32_t bytes,
                                              std::uint32_t type) const {
   if (!tensor) throw UsageError("split: an empty tensor has no rows");
-  if (tensor->shape.rank() == 0) throw UsageError("split: a scalar has no rows");
-  auto made = std::make_shared<RowBlocks>();
-  made->fabric = &devices_.front().fabric();
-  made->shape = tensor->shape;
-  made->element_bytes = bytes;
-  made->element_type = type;
+  auto made = uncut_rows(devices_.front().fabric(), tensor->shape, bytes, type);
   tensor->handles.fetch_add(1, std::memory_order_relaxed);
   made->blocks.push_back({0, tensor->shape[0], TensorHandle(tensor)});
   made->has_value = true;
