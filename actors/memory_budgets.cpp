@@ -29,27 +29,16 @@ void set_budget(const Machine& machine, Node node, std::size_t bytes, bool by_pa
       budgets[memory.value] = bytes;
 }
 
-constexpr std::string_view kPinned = "pinned";
+constexpr const char* kPinned = "pinned";
 
-}  // namespace
+struct Part {
+  std::string text, name;
+  std::size_t bytes = 0;
+};
 
-std::optional<std::size_t> pinned_budget(const std::string& text) {
-  std::optional<std::size_t> budget;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
-    const auto equals = part.find('=');
-    if (equals == std::string::npos) continue;
-    if (trimmed(std::string_view(part).substr(0, equals)) != kPinned) continue;
-    const auto bytes = parse_bytes(trimmed(std::string_view(part).substr(equals + 1)));
-    if (!bytes) refuse_budget(part, "is no size");
-    budget = static_cast<std::size_t>(*bytes);
-  }
-  return budget;
-}
-
-std::vector<std::optional<std::size_t>> memory_budgets(const std::string& text,
-                                                       const Machine& machine) {
-  std::vector<std::optional<std::size_t>> budgets(machine.memories.size());
+// Throws for what is no NAME=SIZE.
+std::vector<Part> parts_of(const std::string& text) {
+  std::vector<Part> made;
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
     if (trimmed(part).empty()) continue;
@@ -57,12 +46,31 @@ std::vector<std::optional<std::size_t>> memory_budgets(const std::string& text,
     if (equals == std::string::npos) refuse_budget(part, "has no size");
     const auto bytes = parse_bytes(trimmed(std::string_view(part).substr(equals + 1)));
     if (!bytes) refuse_budget(part, "is no size");
-    if (trimmed(std::string_view(part).substr(0, equals)) == kPinned) continue;
+    made.push_back({part, std::string(trimmed(std::string_view(part).substr(0, equals))),
+                    static_cast<std::size_t>(*bytes)});
+  }
+  return made;
+}
+
+}  // namespace
+
+std::optional<std::size_t> pinned_budget(const std::string& text) {
+  std::optional<std::size_t> budget;
+  for (const Part& part : parts_of(text))
+    if (part.name == kPinned) budget = part.bytes;
+  return budget;
+}
+
+std::vector<std::optional<std::size_t>> memory_budgets(const std::string& text,
+                                                       const Machine& machine) {
+  std::vector<std::optional<std::size_t>> budgets(machine.memories.size());
+  for (const Part& part : parts_of(text)) {
+    if (part.name == kPinned) continue;
     Things things;
     try {
-      things = find_things(machine, std::string(trimmed(std::string_view(part).substr(0, equals))));
+      things = find_things(machine, part.name);
     } catch (const TopologyError& error) {
-      refuse_budget(part, error.what());
+      refuse_budget(part.text, error.what());
     }
     bool has_memory = false, is_disk = false;
     for (const Node node : things.nodes) {
@@ -71,11 +79,11 @@ std::vector<std::optional<std::size_t>> memory_budgets(const std::string& text,
                    (node.kind == NodeKind::Disk && machine.disks[node.index].memory.is_valid());
       has_memory = has_memory || node.kind == NodeKind::Memory || node.kind == NodeKind::Gpu ||
                    node.kind == NodeKind::Socket;
-      set_budget(machine, node, static_cast<std::size_t>(*bytes), part.find('*') < equals, budgets);
+      set_budget(machine, node, part.bytes, part.name.find('*') != std::string::npos, budgets);
     }
     if (!has_memory && is_disk)
-      refuse_budget(part, "is a disk that nothing is spilled to: name a directory on it");
-    if (!has_memory) refuse_budget(part, "names nothing that has a memory");
+      refuse_budget(part.text, "is a disk that nothing is spilled to: name a directory on it");
+    if (!has_memory) refuse_budget(part.text, "names nothing that has a memory");
   }
   return budgets;
 }
