@@ -23,6 +23,8 @@ constexpr std::size_t kLookEvery = 4;  // own ops between two looks for what oth
 constexpr std::uint32_t kWorthSharing = 8'000;  // ns: an op that pays for its way to another core
 constexpr std::uint32_t kWorthFetching = 250;   // ns: an op that hides a cache miss
 constexpr std::size_t kMany = 8;                // so many short ones do, too
+constexpr std::uint32_t kWorthMoving = 800;     // ns: a standing op that does so for good
+constexpr std::size_t kSome = 2;
 constexpr std::size_t kMost = 128;              // taken apart; more is offered whole
 constexpr std::size_t kLookForSubmissions = 16;
 constexpr std::int64_t kBurst = 3;      // submissions at one look that call for patience
@@ -165,8 +167,12 @@ void SocketLane::execute(Op* op) {
   if (is_timed) note_duration(code, static_cast<double>(end - start) * ns_per_tick());
   mailbox_.set_occupied(false);
   take_back();
-  if (op->owner != &mailbox_ && code.typical_ns.load(std::memory_order_relaxed) > kWorthSharing)
-    adopt_home(*op);
+  if (op->owner != &mailbox_) {
+    if (op->is_standing())
+      op->owner = &mailbox_;
+    else if (code.typical_ns.load(std::memory_order_relaxed) > kWorthSharing)
+      adopt_home(*op);
+  }
   if (tracer) tracer->ran_ticks(track_, *op, start, end, failure != nullptr);
   if (is_timed && is_learnt && !failure)
     note_run(*op, 1e-9 * static_cast<double>(end - start) * ns_per_tick());
@@ -181,8 +187,9 @@ void SocketLane::offer_rest(const Op& op) {
   if (long_op) mailbox_.set_occupied(true);
   if (local_.empty()) return;
   const bool someone_idle = team_.idle_.load(std::memory_order_relaxed) > 0;
-  const bool worth_coming =
-      local_.size() >= kMany || op.code->typical_ns.load(std::memory_order_relaxed) > kWorthSharing;
+  const std::uint32_t typical = op.code->typical_ns.load(std::memory_order_relaxed);
+  const bool worth_coming = local_.size() >= kMany || typical > kWorthSharing ||
+                            (op.is_standing() && local_.size() >= kSome && typical > kWorthMoving);
   if (!long_op && !(someone_idle && worth_coming)) return;
   if (long_op || local_.size() > kMost) {
     offered_ = std::exchange(local_, {});

@@ -14,8 +14,8 @@ class Admission {
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  /// Counts an op in. Any thread.
-  void take_in() { submitted_.fetch_add(1, std::memory_order_relaxed); }
+  /// Counts ops in. Any thread.
+  void take_in(std::int64_t ops = 1) { submitted_.fetch_add(ops, std::memory_order_relaxed); }
 
   /// Counts an op out. Any thread.
   void let_out() { stripes_[stripe()].count.fetch_add(1, std::memory_order_release); }

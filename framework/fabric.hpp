@@ -18,6 +18,7 @@ class Gate;
 class Mailbox;
 class MemoryPool;
 class Placer;
+class StandingRun;
 class Tracer;
 struct KernelCode;
 
@@ -97,6 +98,9 @@ struct Fabric {
   bool serial = false;  ///< `WEFT_SERIAL=1`: every op waits for the one before
   std::mutex serial_mutex;
   Op* last_serial = nullptr;  // counted
+
+  mutable std::mutex standing_mutex;
+  std::vector<StandingRun*> standing_runs;  ///< of all plans; for diagnosis
 
   std::mutex adopted_mutex;
   std::vector<std::shared_ptr<const KernelCode>> adopted;

@@ -6,6 +6,17 @@
 
 namespace weft {
 
+/// What stands behind an op that a plan keeps, in the op's own block: its followers, each once and
+/// as an op's slots hold them.
+struct alignas(8) Standing {
+  std::uint32_t waits = 0;              ///< what `Op::pending` is before each replay
+  std::uint32_t count = 0;              ///< of followers
+  std::atomic<std::uint32_t> times{0};  ///< it has settled
+
+  std::uintptr_t* followers() { return reinterpret_cast<std::uintptr_t*>(this + 1); }
+};
+static_assert(sizeof(Standing) == 16);
+
 /// The followers of one stage beyond an op's slots, in chunks, the newest first. The list's word is
 /// the newest chunk with a lock in its lowest bit, so one follower costs no block of its own, and
 /// whoever closes it may free the chunks at once.
@@ -34,6 +45,11 @@ void unlock_more(std::atomic<std::uintptr_t>& list, FollowerChunk* newest);
 
 template <class Visit>
 void visit_followers(Op* op, Visit&& visit) {
+  if (op->is_standing()) {
+    for (std::uint32_t i = 0; i < op->standing->count; ++i)
+      visit(Op::follower(std::atomic_ref(op->standing->followers()[i]).load()));
+    return;
+  }
   for (const auto& slot : op->slots)
     if (const std::uintptr_t bits = slot.load(std::memory_order_acquire); bits > Op::kClosed)
       visit(Op::follower(bits));

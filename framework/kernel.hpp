@@ -37,6 +37,11 @@ constexpr std::size_t count_before(std::size_t index) {
   return count;
 }
 
+// A parameter through which a variant may change what the op holds.
+template <class Param>
+inline constexpr bool changes_scalar = !is_view<Param> && std::is_lvalue_reference_v<Param> &&
+                                       !std::is_const_v<std::remove_reference_t<Param>>;
+
 inline void clear(Cpu&, void* data, std::size_t bytes) {
   if (bytes) std::memset(data, 0, bytes);
 }
@@ -183,6 +188,7 @@ class Kernel {
     (*code_).*member = [function = std::move(function)](auto& context, Op& op) {
       detail::call<Given...>(function, context, op, std::index_sequence_for<Given...>());
     };
+    if constexpr ((detail::changes_scalar<Given> || ...)) code_->changes_scalars = true;
     using Tuple = detail::Scalars<Given...>;
     if constexpr (!std::is_trivially_destructible_v<Tuple>)
       code_->destroy_scalars = [](Op& op) { std::destroy_at(static_cast<Tuple*>(op.scalars())); };

@@ -48,6 +48,8 @@ struct KernelCode {
   bool is_stand_in = false;
   /// Its variants do something on the host at each launch that a graph would not do again.
   bool is_never_bundled = false;
+  /// A variant takes a scalar by reference: each op must have a copy that none has run with.
+  bool changes_scalars = false;
   /// A copy between two memories, run by a link's engine.
   bool is_copy = false;
   /// A collective, run by its collective's actor.

@@ -23,9 +23,11 @@ class Mailbox {
   Mailbox& operator=(const Mailbox&) = delete;
 
   /// Hands over an op that became ready. Any thread; never blocks.
-  void push(Op* op) { push_to(ready_, op); }
+  void push(Op* op) { push_to(ready_, op, op); }
+  /// Hands over a chain linked by `Op::next`, the newest first. Any thread; never blocks.
+  void push_chain(Op* newest, Op* oldest) { push_to(ready_, newest, oldest); }
   /// Hands over an op that was ready when it was submitted: the owner may let a few of them gather.
-  void push_submitted(Op* op) { push_to(submitted_, op); }
+  void push_submitted(Op* op) { push_to(submitted_, op, op); }
 
   /// The owner is in an op that takes long: what is pushed now would wait, unless a neighbour takes
   /// it.
@@ -71,11 +73,11 @@ class Mailbox {
   virtual void wake() = 0;
 
  private:
-  void push_to(std::atomic<Op*>& list, Op* op) {
+  void push_to(std::atomic<Op*>& list, Op* newest, Op* oldest) {
     Op* head = list.load(std::memory_order_relaxed);
     do {
-      op->next = head;
-    } while (!list.compare_exchange_weak(head, op, std::memory_order_seq_cst,
+      oldest->next = head;
+    } while (!list.compare_exchange_weak(head, newest, std::memory_order_seq_cst,
                                          std::memory_order_relaxed));
     nudge();
   }

@@ -188,8 +188,25 @@ void close_followers(Op* op, Stage stage, Failure* failure, ReadySink& sink) {
   }
 }
 
+// The op is as it was before anybody else can know that it has settled: behind the last of its
+// followers that is let go, the next replay may begin.
+void finish_standing(Op* op, ReadySink& sink) {
+  Standing& standing = *op->standing;
+  const std::uint32_t count = standing.count;
+  std::uintptr_t* const followers = standing.followers();
+  Failure* failure = op->failure.load(std::memory_order_acquire);
+  if (failure) op->failure.store(nullptr, std::memory_order_relaxed);
+  op->pending.store(standing.waits, std::memory_order_relaxed);
+  standing.times.store(standing.times.load(std::memory_order_relaxed) + 1,
+                       std::memory_order_relaxed);
+  for (std::uint32_t i = 1; i < count; ++i) __builtin_prefetch(Op::follower(followers[i]), 1);
+  for (std::uint32_t i = 0; i < count; ++i) let_go(followers[i], failure, sink);
+  if (failure) failure->release();
+}
+
 // Closes both lists. `op->failure` is final before this.
 void finish(Op* op, ReadySink& sink) {
+  if (op->is_standing()) return finish_standing(op, sink);
   for (std::size_t i = 0; i < op->wait_count; ++i)
     if (Op* producer = op->waits()[i]) release(untagged(producer));
   if (op->code->destroy_scalars) op->code->destroy_scalars(*op);

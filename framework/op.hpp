@@ -14,6 +14,7 @@ class Mailbox;
 struct KernelCode;
 struct Op;
 struct Replica;
+struct Standing;
 
 /// How an op uses a tensor.
 enum class Access : std::uint8_t { In, Out, InOut, Reduce };
@@ -61,6 +62,7 @@ class ArgSlot {
 struct Op {
   static constexpr std::uint32_t kAlive = 0x0b5e55edu;
   static constexpr std::size_t kSlots = 4;
+  static constexpr std::uint8_t kStanding = 0xfe;  // in place of the pool's size class
   static constexpr std::uintptr_t kOrderOnly = 1;  // marks a follower that only wants order
   static constexpr std::uintptr_t kClosed = 2;
 
@@ -78,7 +80,10 @@ struct Op {
   Op* next = nullptr;                      // link in the mailbox or queue it is in
   const KernelCode* code = nullptr;
   Mailbox* owner = nullptr;  // null: runs inline, in whoever settles its last producer
-  Replica* stale = nullptr;  // replicas this op makes stale: freed when it settles
+  union {
+    Replica* stale = nullptr;  // replicas this op makes stale: freed when it settles
+    Standing* standing;        // what stands behind an op that a plan keeps; see is_standing()
+  };
   std::uint32_t lane = 0;    // lane it was issued on
   // Its place there, where lanes are told apart by events. Before that: its place among those made,
   // exact within a thread, about right between threads.
@@ -94,6 +99,9 @@ struct Op {
   std::array<std::atomic<std::uintptr_t>, kSlots> slots{};  // `Op*` and kOrderOnly
   std::array<std::atomic<std::uintptr_t>, 2> more{};        // by stage; see followers.cpp
   std::uint64_t id = 0;
+
+  /// Made once, by a plan, and never freed by who runs it: see `StandingOps`.
+  [[nodiscard]] bool is_standing() const { return size_class == kStanding; }
 
   ArgSlot* args() { return reinterpret_cast<ArgSlot*>(this + 1); }
   Op** waits() { return reinterpret_cast<Op**>(args() + arg_count); }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+
+#include "framework/kernel_code.hpp"
 
 namespace weft {
 namespace {
@@ -44,8 +47,86 @@ class Ancestors {
 
 }  // namespace
 
+namespace {
+
+// So many of the newest are looked at.
+constexpr std::size_t kFewest = 8;
+
+// A node that fails with another which reads the same slot before the plan has written it need not
+// hear of what made the slot valid.
+class EntryTrimmer {
+ public:
+  explicit EntryTrimmer(PlanGraph& graph) : graph_(graph), holders_(graph.slots.size()) {}
+
+  void look_at(std::uint32_t n, const Ancestors& data) {
+    std::erase_if(graph_.nodes[n].entries, [&](const PlanGraph::Entry& entry) {
+      if (entry.slot == PlanGraph::kNone) return false;
+      auto& holders = holders_[entry.slot];
+      const auto from = holders.size() > kFewest ? holders.end() - kFewest : holders.begin();
+      if (std::any_of(from, holders.end(), [&](std::uint32_t h) { return data.has(n, h, n); }))
+        return true;
+      holders.push_back(n);
+      return false;
+    });
+  }
+
+ private:
+  PlanGraph& graph_;
+  std::vector<std::vector<std::uint32_t>> holders_;  // by slot
+};
+
+// Who waits for a reader of a tensor waits for the readers before it.
+class ReaderTrimmer {
+ public:
+  explicit ReaderTrimmer(PlanGraph& graph)
+      : graph_(graph), readers_(graph.tensors.size()), implied_(graph.tensors.size()) {}
+
+  void look_at(std::uint32_t n, const Ancestors& any) {
+    const PlanGraph::Node& node = graph_.nodes[n];
+    const bool is_copy = node.code && node.code->is_copy;
+    for (const PlanGraph::Argument& argument : node.arguments) {
+      const std::uint32_t tensor = graph_.slots[argument.slot].tensor;
+      if (argument.access == Access::In) {
+        add_reader(tensor, n, any);
+      } else if (!is_copy) {
+        readers_[tensor].clear();
+        implied_[tensor].clear();
+      }
+    }
+  }
+
+  void take_out() {
+    for (std::size_t t = 0; t < graph_.tensors.size(); ++t) {
+      auto& left = graph_.tensors[t].readers;
+      const std::vector<std::uint32_t> all = left;
+      for (const auto& [reader, by] : implied_[t])
+        if (std::binary_search(all.begin(), all.end(), by)) std::erase(left, reader);
+    }
+  }
+
+ private:
+  void add_reader(std::uint32_t tensor, std::uint32_t n, const Ancestors& any) {
+    auto& readers = readers_[tensor];
+    if (!readers.empty() && readers.back() == n) return;
+    for (std::size_t i = readers.size(), looked = 0; i-- > 0 && looked < kFewest; ++looked) {
+      if (!any.has(n, readers[i], n)) continue;
+      implied_[tensor].emplace_back(readers[i], n);
+      readers.erase(readers.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    readers.push_back(n);
+  }
+
+  PlanGraph& graph_;
+  std::vector<std::vector<std::uint32_t>> readers_;                            // by tensor
+  std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> implied_;  // by whom
+};
+
+}  // namespace
+
 void PlanGraph::trim() {
   Ancestors any, data;
+  EntryTrimmer entries(*this);
+  ReaderTrimmer readers(*this);
   waits_recorded = edge_count();
   for (std::uint32_t n = 0; n < nodes.size(); ++n) {
     any.begin(n);
@@ -69,7 +150,10 @@ void PlanGraph::trim() {
       data.add(n, edge.producer);
       nodes[edge.producer].is_sink = false;
     }
+    entries.look_at(n, data);
+    readers.look_at(n, any);
   }
+  readers.take_out();
 }
 
 std::size_t PlanGraph::edge_count() const {

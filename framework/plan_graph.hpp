@@ -75,8 +75,8 @@ struct PlanGraph {
   std::vector<Tensor> tensors;
   std::size_t waits_recorded = 0;  ///< edges before `trim`
 
-  /// Takes out edges that others imply, and finds the sinks. A wait for data is implied only by a
-  /// way along data, so that failures arrive as before.
+  /// Takes out edges, entries and readers that others imply, and finds the sinks. A wait for data
+  /// is implied only by a way along data, so that failures arrive as before.
   void trim();
   [[nodiscard]] std::size_t edge_count() const;
 };

@@ -76,6 +76,7 @@ std::uint32_t PlanRecorder::new_node(Op* op, std::size_t scalar_bytes) {
   if (scalar_bytes > 0) {
     node.scalar_bytes = static_cast<std::uint32_t>(scalar_bytes);
     node.pattern = make_op(op->code, 0, 0, scalar_bytes);
+    node.pattern->ticket = 0;  // how often the scalars had been set when these were
     copy_scalars(*op, *node.pattern, scalar_bytes);
   }
   if (fabric_.serial && number > 0) node.edges.push_back({number - 1, true, true});

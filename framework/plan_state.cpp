@@ -1,6 +1,7 @@
 #include "framework/plan_state.hpp"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "framework/memory_pool.hpp"
 #include "framework/plan.hpp"
 #include "framework/reduction.hpp"
+#include "framework/standing_ops.hpp"
 #include "framework/tagged.hpp"
 #include "framework/trace.hpp"
 
@@ -22,10 +24,13 @@ constexpr std::uint32_t kNone = PlanGraph::kNone;
 // So many ops are made before the first of them may run: their edges are plain stores.
 constexpr std::uint32_t kTogether = 128;
 
+using KeptRun = std::shared_ptr<StandingRun>;
+
 const KernelCode& join_code() {
   static const KernelCode& code = *[] {
     auto* made = new KernelCode;  // lives as long as the process, as other codes of inline ops
     made->name = "replay";
+    made->destroy_scalars = [](Op& op) { static_cast<KeptRun*>(op.scalars())->~KeptRun(); };
     return made;
   }();
   return code;
@@ -55,37 +60,10 @@ void drop_plan(PlanGraph& graph) {
   }
 }
 
-PlanState::Form::Form(const PlanGraph& from) : graph(&from) {
-  for (std::uint32_t n = 0; n < from.nodes.size(); ++n) {
-    const PlanGraph::Node& node = from.nodes[n];
-    Step step{};
-    step.code = node.code;
-    step.owner = node.owner;
-    step.pattern = node.pattern;
-    step.scalar_bytes = node.scalar_bytes;
-    step.lane = node.lane;
-    step.device = node.device;
-    step.domain = node.domain;
-    step.priority = node.priority;
-    step.first_argument = static_cast<std::uint32_t>(arguments.size());
-    step.first_edge = static_cast<std::uint32_t>(edges.size());
-    step.arguments = static_cast<std::uint16_t>(node.arguments.size());
-    step.edges = static_cast<std::uint16_t>(node.edges.size());
-    step.has_entries = !node.entries.empty();
-    for (const PlanGraph::Edge& edge : node.edges)
-      step.waits += waits_on_device(node.domain, from.nodes[edge.producer].domain, edge.until_done);
-    for (const PlanGraph::Entry& entry : node.entries) step.writes_first |= entry.tensor != kNone;
-    arguments.insert(arguments.end(), node.arguments.begin(), node.arguments.end());
-    edges.insert(edges.end(), node.edges.begin(), node.edges.end());
-    if (node.is_sink) sinks.push_back(n);
-    steps.push_back(step);
-  }
-}
-
 PlanState::PlanState(Fabric& fabric, std::unique_ptr<PlanGraph> graph)
     : fabric_(fabric),
       graph_(std::move(graph)),
-      plain_(*graph_),
+      plain_(fabric, *graph_),
       is_alone_(graph_->nodes.size()),
       is_set_(graph_->tensors.size()) {
   fabric_.references.fetch_add(1, std::memory_order_relaxed);
@@ -95,7 +73,7 @@ PlanState::PlanState(Fabric& fabric, std::unique_ptr<PlanGraph> graph)
         std::find(admissions_.begin(), admissions_.end(), admission) == admissions_.end())
       admissions_.push_back(admission);
   }
-  ops_.resize(graph_->nodes.size());
+  made_.resize(graph_->nodes.size());
   sources_.resize(graph_->slots.size());
   order_locks();
 }
@@ -162,8 +140,10 @@ void PlanState::change_scalars(const KernelCode* kernel, std::optional<std::size
   const std::span<const std::uint32_t> all(calls);
   for (const std::uint32_t n : call ? all.subspan(*call, 1) : all) {
     change(graph_->nodes[n].pattern->scalars(), given);
+    graph_->nodes[n].pattern->ticket = times_set_ + 1;
     keep_alone(n);
   }
+  ++times_set_;
 }
 
 Future PlanState::replay() {
@@ -258,12 +238,16 @@ Op* PlanState::build(Failure* doomed) {
     keep_for_plan(slot.kept, replica);
   }
   if (form_ != &plain_) give_up_moved_bundles();
-  const std::span<Op*> made(ops_.data(), form_->steps.size());
+  run_ = doomed ? nullptr : choose_run();
+  if (run_) run_->prepare(*form_, *graph_, times_set_);
+  ops_ = run_ ? run_->ops.data() : made_.data();
+  waits_for_program_ = false;
+  const std::vector<std::uint32_t>& made = run_ ? form_->standing->made : form_->all;
   PlanRecorder* const recorder = PlanRecorder::of(fabric_);
   const DependencySet nothing;
   std::uint32_t first = 0;  // of those that are held back; the ones before run already
-  for (std::uint32_t n = 0; n < made.size(); ++n) {
-    const Step& step = form_->steps[n];
+  for (const std::uint32_t n : made) {
+    const PlanForm::Step& step = form_->steps[n];
     if (step.has_entries || (step.edges == 0 && fabric_.last_serial)) {
       DependencySet outside;
       find_outside(form_->graph->nodes[n], outside);
@@ -276,20 +260,40 @@ Op* PlanState::build(Failure* doomed) {
       if (recorder) record(*recorder, n);
       follow_others(n, first, nothing);
     }
-    if (n + 1 - first < kTogether && n + 1 < made.size()) continue;
+    if (run_ || n + 1 - first < kTogether || n + 1 == made.size()) continue;
     for (; first <= n; ++first) satisfy(ops_[first], send_submitted());
   }
+  if (run_) run_->connect();
   Op* all = join(doomed);
   for (std::size_t t = 0; t < graph_->tensors.size(); ++t) leave_tensor(t);
-  if (!made.empty()) remember_serial(fabric_, made.back());
-  for (Op* op : made) release(op);
+  if (fabric_.serial && !made.empty()) remember_serial(fabric_, ops_[made.back()]);
+  if (run_) run_->start(all);
+  for (const std::uint32_t n : made) {
+    if (n >= first) satisfy(ops_[n], run_ ? send_to_owner() : send_submitted());
+    release(ops_[n]);
+  }
+  stood_ = form_->steps.size() - made.size();
+  run_.reset();
   satisfy(all, send_to_owner());
   return all;
 }
 
+// Two replays may be under way with ops that stand; of further ones all ops are made. Engines with
+// a time of their own and tracers see every op when it is submitted.
+std::shared_ptr<StandingRun> PlanState::choose_run() {
+  constexpr std::size_t kMostRuns = 2;
+  if (!form_->standing || fabric_.serial || PlanRecorder::of(fabric_) ||
+      (fabric_.tracer && fabric_.tracer->wants_ops()))
+    return nullptr;
+  for (const auto& run : form_->runs)
+    if (run->is_free()) return run;
+  if (form_->runs.size() == kMostRuns) return nullptr;
+  return form_->runs.emplace_back(std::make_shared<StandingRun>(fabric_, *form_));
+}
+
 // The op with its arguments, known to nobody; one reference is its runner's, one ours.
 Op* PlanState::make(std::uint32_t n, const DependencySet& outside, Failure* doomed) {
-  const Step& step = form_->steps[n];
+  const PlanForm::Step& step = form_->steps[n];
   const std::size_t waits = step.waits + count_waits(outside, step.domain);
   Op* op = make_op(step.code, step.arguments, waits, step.scalar_bytes, 2);
   op->owner = step.owner;
@@ -334,7 +338,7 @@ void PlanState::find_outside(const PlanGraph::Node& node, DependencySet& outside
 // The op follows what comes before it. Of the plan's own, those from `first` on are known to nobody
 // yet; the others may settle at any time, as all outside.
 void PlanState::follow_others(std::uint32_t n, std::uint32_t first, const DependencySet& outside) {
-  const Step& step = form_->steps[n];
+  const PlanForm::Step& step = form_->steps[n];
   const std::span<const PlanGraph::Edge> edges{form_->edges.data() + step.first_edge, step.edges};
   Op* const op = ops_[n];
   op->pending.store(step.edges + static_cast<std::uint32_t>(outside.size()) + 1,
@@ -351,7 +355,8 @@ void PlanState::follow_others(std::uint32_t n, std::uint32_t first, const Depend
   std::uint32_t waits = 0, closed = 0;
   for (const PlanGraph::Edge& edge : edges) {
     Op* producer = ops_[edge.producer];
-    note_wait(*op, *producer);
+    note_producer(*op, *producer);
+    if (producer->is_standing()) continue;  // see below
     const bool on_device = waits_on_device(op->domain, producer->domain, edge.until_done);
     if (on_device) {
       acquire(producer);
@@ -363,8 +368,18 @@ void PlanState::follow_others(std::uint32_t n, std::uint32_t first, const Depend
     else
       closed += !follow_running(op, producer, stage, edge.order_only);
   }
+  if (run_) run_->follow(n, op);
   closed += follow(op, outside, waits);
+  waits_for_program_ = waits_for_program_ || op->waits_for_program;
   if (closed) op->pending.fetch_sub(closed, std::memory_order_acq_rel);
+}
+
+// An op that stands is behind a promise if one that was made before may be.
+void PlanState::note_producer(Op& op, const Op& producer) {
+  if (producer.is_standing())
+    op.waits_for_program = op.waits_for_program || waits_for_program_;
+  else
+    note_wait(op, producer);
 }
 
 // The first op that writes some tensors frees their replicas that the plan does not keep.
@@ -404,20 +419,29 @@ void PlanState::leave_tensor(std::size_t t) {
   }
 }
 
-// Done when all are; the caller gets a reference, and `satisfy` is its own.
+// Done when all are; the caller gets a reference, and `satisfy` is its own. Keeps what stands as
+// long as the replay is under way, whatever becomes of the plan.
 Op* PlanState::join(Failure* doomed) {
-  Op* all = make_op(&join_code(), 0, 0, 0, 2);
+  Op* all = make_op(&join_code(), 0, 0, sizeof(KeptRun), 2);
+  new (all->scalars()) KeptRun(run_);
   if (doomed) all->failure.store(doomed);
   all->pending.store(static_cast<std::uint32_t>(form_->sinks.size()) + 1,
                      std::memory_order_relaxed);
   publish(all);
+  if (run_) run_->follow(static_cast<std::uint32_t>(form_->steps.size()), all);
   std::uint32_t closed = 0;
   for (const std::uint32_t sink : form_->sinks) {
-    note_wait(*all, *ops_[sink]);
+    note_producer(*all, *ops_[sink]);
+    if (ops_[sink]->is_standing()) continue;
     closed += !follow_running(all, ops_[sink], Stage::Done, false);
   }
   if (closed) all->pending.fetch_sub(closed, std::memory_order_acq_rel);
   return all;
+}
+
+std::size_t PlanState::standing() {
+  std::lock_guard guard(mutex_);
+  return stood_;
 }
 
 Future Plan::replay() const {
@@ -445,6 +469,8 @@ std::string Plan::explain() const {
   if (!state_) return "an empty plan\n";
   std::string text = explain_plan(state_->graph(), state_->fabric());
   for (const std::string& bundle : state_->bundles()) text += "as one on " + bundle + "\n";
+  if (const std::size_t standing = state_->standing())
+    text += "standing from replay to replay: " + std::to_string(standing) + " ops\n";
   return text;
 }
 

@@ -12,11 +12,13 @@
 #include "framework/call_builder.hpp"
 #include "framework/future.hpp"
 #include "framework/plan_bundles.hpp"
+#include "framework/plan_form.hpp"
 #include "framework/plan_graph.hpp"
 
 namespace weft {
 
 class PlanRecorder;
+class StandingRun;
 
 /// Ends what a graph holds: replicas kept, handles, scalars. Any thread.
 void drop_plan(PlanGraph& graph);
@@ -39,6 +41,8 @@ class PlanState {
   /// What goes out as one since the newest replay, a line for each: `gpu0: forward, update (6
   /// ops)`.
   [[nodiscard]] std::vector<std::string> bundles();
+  /// How many ops of the newest replay were not made for it, but stand.
+  [[nodiscard]] std::size_t standing();
 
  private:
   void order_locks();
@@ -60,50 +64,34 @@ class PlanState {
   void find_outside(const PlanGraph::Node& node, DependencySet& outside) const;
   void make_others_stale(std::uint32_t n);
   void leave_tensor(std::size_t t);
+  [[nodiscard]] std::shared_ptr<StandingRun> choose_run();
+  void note_producer(Op& op, const Op& producer);
   Op* join(Failure* doomed);
-
-  // What a replay reads of a node, side by side: the graph's own are lists of lists.
-  struct Step {
-    const KernelCode* code;
-    Mailbox* owner;
-    Op* pattern;
-    std::uint32_t scalar_bytes, lane;
-    std::uint32_t first_argument, first_edge;
-    std::uint16_t arguments, edges, waits, device;
-    Domain domain;
-    Priority priority;
-    bool has_entries, writes_first;
-  };
-
-  // The nodes as they are sent: each by itself, or some as one.
-  struct Form {
-    explicit Form(const PlanGraph& from);
-
-    const PlanGraph* graph;
-    std::vector<Step> steps;
-    std::vector<PlanGraph::Argument> arguments;
-    std::vector<PlanGraph::Edge> edges;
-    std::vector<std::uint32_t> sinks;
-  };
 
   Fabric& fabric_;  // counted
   std::unique_ptr<PlanGraph> graph_;
   std::mutex mutex_;  // one replay at a time; bindings
   std::vector<Admission*> admissions_;
   std::vector<Argument> locked_;  // the tensors as they are now
-  Form plain_;
+  PlanForm plain_;
   std::unique_ptr<BundledPlan> bundled_plan_;
-  std::unique_ptr<Form> bundled_;       // null: not made, or changed since
+  std::unique_ptr<PlanForm> bundled_;   // null: not made, or changed since
   std::vector<Replica*> bundled_kept_;  // by slot: where bundles have their bytes; null: not used
   std::vector<bool> is_alone_;          // by node: the program sets what it works on
   std::vector<bool> is_set_;            // by tensor: the program has bound it
   std::size_t times_moved_ = 0;
   bool has_no_bundles_ = false;  // none can be made
-  Form* form_ = nullptr;         // of this replay
+  PlanForm* form_ = nullptr;     // of this replay
+  std::uint32_t times_set_ = 0;  // scalars have been, so far
   std::map<const KernelCode*, std::vector<std::uint32_t>>
       calls_;  // of those whose scalars were set
+  // Of the replay being made: its ops by node, and what stands among them.
+  Op** ops_ = nullptr;
+  std::shared_ptr<StandingRun> run_;
+  std::size_t stood_ = 0;           // ops of the newest replay
+  bool waits_for_program_ = false;  // one of those made so far
   // Scratch of a replay, kept so that none but the first allocates.
-  std::vector<Op*> ops_;
+  std::vector<Op*> made_;
   std::vector<Source> sources_;
 };
 

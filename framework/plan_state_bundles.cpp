@@ -54,7 +54,7 @@ bool PlanState::may_bundle(std::uint32_t n) const {
   constexpr double kMostFlops = 4e9, kMostBytes = 2e8;
   const PlanGraph::Node& node = graph_->nodes[n];
   if (is_alone_[n] || !node.owner || node.code->is_copy || node.code->is_collective ||
-      node.code->is_never_bundled)
+      node.code->is_never_bundled || node.code->changes_scalars)
     return false;
   const bool is_cuda = node.domain == Domain::Cuda;
   if (!is_cuda && (node.domain == Domain::Host || fabric_.bundles != Bundles::AllGpus))
@@ -109,7 +109,7 @@ void PlanState::make_bundles() {
     new (node.pattern->scalars()) std::shared_ptr<Bundle>(std::move(bundle));
   }
   bundled_plan_ = std::move(plan);
-  bundled_ = std::make_unique<Form>(bundled_plan_->graph);
+  bundled_ = std::make_unique<PlanForm>(fabric_, bundled_plan_->graph);
 }
 
 // Somebody wrote one of the tensors to other bytes: the bundles do not fit any more. Of what moves

@@ -120,7 +120,7 @@ Tracer::Buffer& Tracer::buffer() {
 }
 
 void Tracer::submitted(Fabric& fabric, Op& op, const DependencySet& needs) {
-  if (!is_recording() && !program_) return;
+  if (!wants_ops()) return;
   Buffer& mine = buffer();
   if (mine.ids_left == 0) {
     mine.next_id = fabric.next_op.fetch_add(kIdsAtOnce, std::memory_order_relaxed);

@@ -84,6 +84,8 @@ class Tracer {
   void set_recording(bool is_recording) {
     is_recording_.store(is_recording, std::memory_order_relaxed);
   }
+  /// Every op must be shown to it when it is submitted: it records, or time goes on with each.
+  [[nodiscard]] bool wants_ops() const { return is_recording() || program_; }
   [[nodiscard]] bool is_recording() const { return is_recording_.load(std::memory_order_relaxed); }
 
   /// From now on what each kernel's op costs is recorded too, which takes its thread some time

@@ -8,6 +8,7 @@
 #include "framework/followers.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/op_pool.hpp"
+#include "framework/standing_ops.hpp"
 
 namespace weft {
 namespace {
@@ -50,6 +51,12 @@ std::string describe_waits(const Fabric& fabric, std::size_t limit) {
     if (!op->is_settled() && (!op->owner || owners.contains(op->owner)))
       pending.push_back(std::move(held));
   });
+  std::lock_guard lock(fabric.standing_mutex);
+  for (const StandingRun* run : fabric.standing_runs)
+    run->visit_pending([&](Op* op) {
+      acquire(op);
+      pending.emplace_back(op);
+    });
   std::sort(pending.begin(), pending.end());
   std::unordered_map<const Op*, std::vector<Op*>> waits_for;
   for (const Held& op : pending) waits_for[op.get()];
