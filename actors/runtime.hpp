@@ -67,7 +67,7 @@ struct RuntimeOptions {
   /// Measured figures that simulated devices, links and memories of the same models take; null: as
   /// the environment says, else none.
   std::shared_ptr<const Calibration> calibration;
-  /// Policy of `Runtime::anywhere`: see `make_placement`; default `earliest_finish`.
+  /// Policy of `Runtime::anywhere`: see `make_placement`; default `auto`.
   std::optional<std::string> placement;
   /// A file of what runs took: read when the runtime starts, if it is there, and written when it
   /// ends. Default: none; what is learnt lasts as long as the runtime.

@@ -1,5 +1,6 @@
 // Who of those that wait for a device gets one.
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,6 +13,8 @@ namespace {
 
 // A plan is made anew after so many ops have been given to devices by it, or have come since.
 constexpr std::size_t kReplanAfter = 8;
+// What begins after so many times the shortest op may still go elsewhere: it is not given yet.
+constexpr double kFar = 10;
 
 }  // namespace
 
@@ -43,7 +46,8 @@ std::size_t Gate::give_by_plan(const std::vector<Queued*>& entries, PlacementPol
     unplanned += entries[at]->planned_device == kUnplanned;
   }
   bool has_room = false;
-  for (const auto& place : fabric_.places) has_room = has_room || placer.has_room(place->index);
+  for (const auto& place : fabric_.places)
+    has_room = has_room || placer.has_room(place->index, false);
   if (!has_room) return 0;
   std::size_t given = 0;
   if (unplanned < kReplanAfter && given_by_plan_ < kReplanAfter)
@@ -71,13 +75,20 @@ void Gate::plan(const std::vector<Queued*>& entries, const std::vector<std::size
     waiting.push_back(std::move(made));
     entry.planned_device = kUnplanned;
   }
+  const auto all = static_cast<std::size_t>(
+      std::count_if(entries.begin(), entries.end(),
+                    [&](const Queued* entry) { return entry->is_planned_by(policy); }));
   Placer& placer = *fabric_.placer.load(std::memory_order_acquire);
   std::size_t turn = 0;
-  for (const PlannedOp& planned : placer.plan(waiting, policy)) {
-    Queued& entry = *entries[window[planned.op]];
-    entry.planned_device = planned.device;
+  double shortest = std::numeric_limits<double>::infinity();
+  for (const Placer::Given& given : placer.plan(waiting, all, policy)) {
+    Queued& entry = *entries[window[given.planned.op]];
+    entry.planned_device = given.planned.device;
     entry.planned_turn = turn++;
+    entry.planned_begin = given.planned.begin;
+    shortest = std::min(shortest, given.run);
   }
+  far_ahead_ = kFar * shortest;
   if (!window.empty() && entries[window[0]]->planned_device == kUnplanned)
     entries[window[0]]->was_left_out = true;
   given_by_plan_ = 0;
@@ -111,7 +122,8 @@ std::size_t Gate::give_planned(const std::vector<Queued*>& entries,
       entry.planned_device = kUnplanned;
       continue;
     }
-    if (!placer.has_room(entry.planned_device)) continue;
+    const bool is_far = entry.planned_begin > far_ahead_;
+    if (!placer.has_room(entry.planned_device, is_far)) continue;
     if (!may_go(entries, at, fabric_.places[entry.planned_device]->memory)) continue;
     entry.place = placer.give_planned(entry.call(), entry.trial_op(), entry.planned_device);
     *static_cast<PlacedLate*>(entry.stand_in->scalars()) = {&placer, entry.place};

@@ -49,6 +49,7 @@ struct Gate::Queued {
   // By the newest plan; kUnplanned: not in it.
   std::uint32_t planned_device = kUnplanned;
   std::size_t planned_turn = 0;
+  double planned_begin = 0;   // seconds from the plan
   bool was_left_out = false;  // though nothing that is planned is older
   bool is_stuck = false;      // it has a device and waits for memory
 

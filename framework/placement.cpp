@@ -39,8 +39,18 @@ std::size_t EarliestFinishPlacement::choose(std::span<const PlacementOption> opt
   });
 }
 
+// A way through the gate's actor and a place in a plan take some ten microseconds.
+bool AutoPlacement::lets_wait(std::span<const PlacementOption> options) {
+  constexpr double kWorthPlanning = 100e-6;
+  if (options.size() < 2) return false;
+  const auto shortest = least(
+      options, [](const PlacementOption& a, const PlacementOption& b) { return a.run < b.run; });
+  return options[shortest].run >= kWorthPlanning;
+}
+
 std::unique_ptr<PlacementPolicy> make_placement(const std::string& text) {
   const std::string fixed = "fixed:";
+  if (text == "auto") return std::make_unique<AutoPlacement>();
   if (text == "earliest_finish") return std::make_unique<EarliestFinishPlacement>();
   if (text == "heft") return std::make_unique<HeftPlacement>();
   if (text == "late") return std::make_unique<LatePlacement>();
@@ -48,8 +58,9 @@ std::unique_ptr<PlacementPolicy> make_placement(const std::string& text) {
   if (text == "round_robin") return std::make_unique<RoundRobinPlacement>();
   if (text.starts_with(fixed) && text.size() > fixed.size())
     return std::make_unique<FixedPlacement>(text.substr(fixed.size()));
-  throw DeviceError("placement \"" + text +
-                    "\": wanted earliest_finish, heft, late, nearest, round_robin or fixed:DEVICE");
+  throw DeviceError(
+      "placement \"" + text +
+      "\": wanted auto, earliest_finish, heft, late, nearest, round_robin or fixed:DEVICE");
 }
 
 }  // namespace weft

@@ -38,7 +38,9 @@ class PlacementPolicy {
   /// out of work. What a device did not get in time, another takes: so devices that slow down, and
   /// costs that nobody knew, do little harm. Each op then costs a way through the gate's actor.
   [[nodiscard]] virtual bool binds_late() const { return false; }
-  /// Not 0: it binds late, and up to so many ops that wait are given to `plan` together.
+  /// Asked before `choose`: whether this op binds late though not all do. As `choose` otherwise.
+  virtual bool lets_wait(std::span<const PlacementOption> /*options*/) { return false; }
+  /// Not 0: of those that bind late, up to so many ops that wait are given to `plan` together.
   [[nodiscard]] virtual std::size_t plans_ahead() const { return 0; }
   /// Where the ops of the window should run, in the order in which devices are to be given them; an
   /// op comes behind those it needs. What is left out waits for the next plan, but for the oldest,
@@ -121,7 +123,25 @@ class HeftPlacement final : public PlacementPolicy {
   EarliestFinishPlacement earliest_;
 };
 
-/// `earliest_finish`, `heft`, `late`, `nearest`, `round_robin` or `fixed:gpu0`. Throws
+/// The usual one: ops that are worth a look ahead wait in the window and are planned, as by
+/// `HeftPlacement`; short ones go at once where they end first.
+class AutoPlacement final : public PlacementPolicy {
+ public:
+  [[nodiscard]] std::string name() const override { return "auto"; }
+  std::size_t choose(std::span<const PlacementOption> options) override {
+    return ahead_.choose(options);
+  }
+  bool lets_wait(std::span<const PlacementOption> options) override;
+  [[nodiscard]] std::size_t plans_ahead() const override { return ahead_.plans_ahead(); }
+  [[nodiscard]] std::vector<PlannedOp> plan(const PlacementWindow& window) override {
+    return ahead_.plan(window);
+  }
+
+ private:
+  HeftPlacement ahead_;
+};
+
+/// `auto`, `earliest_finish`, `heft`, `late`, `nearest`, `round_robin` or `fixed:gpu0`. Throws
 /// `DeviceError`.
 std::unique_ptr<PlacementPolicy> make_placement(const std::string& text);
 

@@ -214,6 +214,52 @@ void improve(Schedule& best, const PlacementWindow& window, const WindowGraph& g
   }
 }
 
+// Whether it waits for nothing of the window, and nothing of the window for it.
+bool stands_apart(const PlacementWindow& window, const WindowGraph& graph, std::uint32_t op) {
+  const Needs& need = graph.needs[op];
+  if (!need.before.empty()) return false;
+  for (const std::uint32_t read : need.reads)
+    if (graph.versions[read].writer != kBefore) return false;
+  for (std::uint32_t other = 0; other < window.ops.size(); ++other) {
+    const Needs& others = graph.needs[other];
+    if (std::find(others.before.begin(), others.before.end(), op) != others.before.end())
+      return false;
+    for (const std::uint32_t read : others.reads)
+      if (graph.versions[read].writer == op) return false;
+  }
+  return true;
+}
+
+// In a window of few ops a device that takes as long for one as others for all of these comes last;
+// in all that waits there is room for some.
+void use_slow_devices(Schedule& best, const PlacementWindow& window, const WindowGraph& graph,
+                      const std::vector<std::uint32_t>& order) {
+  constexpr double kInTime = 0.9;  // what is known of the others may be wrong
+  if (window.waiting <= window.ops.size()) return;
+  const double all = kInTime * best.end * static_cast<double>(window.waiting) /
+                     static_cast<double>(window.ops.size());
+  std::vector<std::uint32_t> fixed(window.ops.size(), kFree);
+  bool is_any_used = false;
+  for (std::uint32_t d = 0; d < window.devices.size(); ++d) {
+    const auto has = [&](const PlannedOp& planned) { return planned.device == d; };
+    if (std::any_of(best.ops.begin(), best.ops.end(), has)) continue;
+    for (const double free_at : window.devices[d].free_at) {
+      const auto found = std::find_if(order.rbegin(), order.rend(), [&](std::uint32_t op) {
+        double begin = free_at;
+        for (const std::uint32_t read : graph.needs[op].reads)
+          if (graph.versions[read].writer == kBefore)
+            begin = std::max(begin, window.tensors[graph.versions[read].tensor].there[d]);
+        return fixed[op] == kFree && begin + window.ops[op].run[d] <= all &&
+               stands_apart(window, graph, op);
+      });
+      if (found == order.rend()) break;
+      fixed[*found] = d;
+      is_any_used = true;
+    }
+  }
+  if (is_any_used) best = schedule(window, graph, order, fixed);
+}
+
 }  // namespace
 
 std::vector<PlannedOp> plan_by_heft(const PlacementWindow& window) {
@@ -221,7 +267,10 @@ std::vector<PlannedOp> plan_by_heft(const PlacementWindow& window) {
   const std::vector<std::uint32_t> order = order_of(window, graph);
   Schedule made =
       schedule(window, graph, order, std::vector<std::uint32_t>(window.ops.size(), kFree));
-  if (!window.ops.empty()) improve(made, window, graph, order);
+  if (!window.ops.empty()) {
+    improve(made, window, graph, order);
+    use_slow_devices(made, window, graph, order);
+  }
   std::stable_sort(made.ops.begin(), made.ops.end(),
                    [](const PlannedOp& a, const PlannedOp& b) { return a.begin < b.begin; });
   return std::move(made.ops);

@@ -33,6 +33,8 @@ struct PlacementWindow {
   std::vector<Device> devices;
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
+  /// Ops that wait, further ones included that are not looked at; 0: these are all.
+  std::size_t waiting = 0;
   /// Of a copy between two devices' memories without any queue: from * devices.size() + to.
   std::vector<double> latency, seconds_per_byte;
 
@@ -52,8 +54,10 @@ struct PlannedOp {
 /// scheduling for heterogeneous computing, IEEE Transactions on Parallel and Distributed Systems
 /// 13, 2002): by mean time left to the end of all that follows, the longest first, each op goes
 /// where it ends first, into gaps too; then some are tried elsewhere, the first ones first, and
-/// left there if all of the window ends sooner. Higher priorities, and what they need, come before
-/// that. Ops that no device can run, and those behind them, are left out. In order of beginning.
+/// left there if all of the window ends sooner. A device that is too slow for all of that gets an
+/// op that nothing waits for if it has run it before all that waits has run. Higher priorities, and
+/// what they need, come before that. Ops that no device can run, and those behind them, are left
+/// out. In order of beginning.
 std::vector<PlannedOp> plan_by_heft(const PlacementWindow& window);
 
 }  // namespace weft

@@ -78,15 +78,17 @@ Op* Placer::submit(const Call& call, PlacementPolicy& policy) {
   check_call(fabric_, placed, false);
   adopt(fabric_, *call.code);  // its costs are kept by its address
   // What is recorded must be submitted here and now.
-  if (policy.binds_late() && fabric_.gate && !PlanRecorder::of(fabric_)) {
+  const bool may_wait = fabric_.gate && !PlanRecorder::of(fabric_);
+  auto wait_for_device = [&] {
     placed.place = nullptr;
     placed.policy = &policy;
     return fabric_.gate->queue(placed);
-  }
+  };
+  if (policy.binds_late() && may_wait) return wait_for_device();
   TrialOp trial(call);
   trial.give_scalars(placed);
-  placed.place = &choose(placed, trial.op(), policy);
-  return weft::submit(fabric_, placed);
+  placed.place = choose(placed, trial.op(), policy, may_wait);
+  return placed.place ? weft::submit(fabric_, placed) : wait_for_device();
 }
 
 std::size_t Placer::bytes_of(const Call& call) const {
@@ -197,17 +199,18 @@ void Placer::give(const Call& call, const PlacementOption& chosen, double now) {
   }
 }
 
-Place& Placer::choose(const Call& call, Op& trial, PlacementPolicy& policy) {
+Place* Placer::choose(const Call& call, Op& trial, PlacementPolicy& policy, bool may_wait) {
   Options options;
   list_options(call, options);
   // Nothing can run it: submission says why.
-  if (options.empty()) return *fabric_.places.front();
+  if (options.empty()) return fabric_.places.front().get();
   const double now = now_();
   if (policy.needs_estimates()) estimate(call, trial, now, options);
+  if (may_wait && policy.lets_wait({options.begin(), options.size()})) return nullptr;
   const PlacementOption chosen = options[std::min<std::size_t>(
       policy.choose({options.begin(), options.size()}), options.size() - 1)];
   if (policy.needs_estimates()) give(call, chosen, now);
-  return *fabric_.places[chosen.place->index];
+  return fabric_.places[chosen.place->index].get();
 }
 
 Place* Placer::try_place(const Call& call, Op& trial, PlacementPolicy& policy) {

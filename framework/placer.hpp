@@ -50,10 +50,17 @@ class Placer {
     Op* trial = nullptr;
     std::vector<std::uint32_t> after;
   };
-  /// What `policy` plans for those, the oldest first. A planned device is the place's index.
-  std::vector<PlannedOp> plan(std::span<const Waiting> waiting, PlacementPolicy& policy);
-  /// Whether a call may be given to the device: it has not enough to do.
-  [[nodiscard]] bool has_room(std::uint32_t device) const;
+  struct Given {
+    PlannedOp planned;
+    double run = 0;  ///< seconds it takes there
+  };
+  /// What `policy` plans for those, the oldest first, of `all` that wait. A planned device is the
+  /// place's index.
+  std::vector<Given> plan(std::span<const Waiting> waiting, std::size_t all,
+                          PlacementPolicy& policy);
+  /// Whether a call may be given to the device: it has not enough to do, or nothing to do for one
+  /// that `is_far` from its begin.
+  [[nodiscard]] bool has_room(std::uint32_t device, bool is_far = false) const;
   /// Gives the call, which has waited, to a device by its plan.
   Place* give_planned(const Call& call, Op& trial, std::uint32_t device);
   /// An op that `try_place` found a device for does not go there now.
@@ -115,7 +122,8 @@ class Placer {
   [[nodiscard]] Transfer cheapest_copy(const TensorState& tensor, std::uint32_t memory,
                                        std::size_t bytes) const;
   void give(const Call& call, const PlacementOption& chosen, double now);
-  Place& choose(const Call& call, Op& trial, PlacementPolicy& policy);
+  // Null, if it may: it binds late.
+  Place* choose(const Call& call, Op& trial, PlacementPolicy& policy, bool may_wait);
   // With the device's lock.
   static void correct(Device& device, const Place& place, double now);
 

@@ -18,7 +18,10 @@ constexpr double kNoWay = std::numeric_limits<double>::infinity();
 // Makes a window of calls that wait.
 class Placer::WindowMaker {
  public:
-  WindowMaker(Placer& placer, double now) : placer_(placer), now_(now) { add_devices(); }
+  WindowMaker(Placer& placer, double now, std::size_t all) : placer_(placer), now_(now) {
+    window_.waiting = all;
+    add_devices();
+  }
 
   void add(const Waiting& waiting) {
     PlacementWindow::Op op;
@@ -110,27 +113,30 @@ class Placer::WindowMaker {
   std::unordered_map<const TensorState*, std::uint32_t> numbers_;
 };
 
-std::vector<PlannedOp> Placer::plan(std::span<const Waiting> waiting, PlacementPolicy& policy) {
-  WindowMaker maker(*this, now_());
+std::vector<Placer::Given> Placer::plan(std::span<const Waiting> waiting, std::size_t all,
+                                        PlacementPolicy& policy) {
+  WindowMaker maker(*this, now_(), all);
   for (const Waiting& each : waiting) maker.add(each);
+  const PlacementWindow& window = maker.window();
   std::vector<PlannedOp> planned;
   try {
-    planned = policy.plan(maker.window());
+    planned = policy.plan(window);
   } catch (...) {  // a program's own: as if it had left out all
     return {};
   }
-  std::erase_if(planned, [&](const PlannedOp& each) {
-    const PlacementWindow& window = maker.window();
-    return each.op >= window.ops.size() || each.device >= window.devices.size() ||
-           !std::isfinite(window.ops[each.op].run[each.device]);
-  });
-  return planned;
+  std::vector<Given> given;
+  for (const PlannedOp& each : planned) {
+    if (each.op >= window.ops.size() || each.device >= window.devices.size()) continue;
+    const double run = window.ops[each.op].run[each.device];
+    if (std::isfinite(run)) given.push_back({each, run});
+  }
+  return given;
 }
 
-bool Placer::has_room(std::uint32_t device) const {
-  // As many as run at a time, and as many whose data come meanwhile.
+// As many as run at a time, and as many whose data come meanwhile.
+bool Placer::has_room(std::uint32_t device, bool is_far) const {
   const Device& asked = *devices_[device];
-  return asked.given_late.load(std::memory_order_seq_cst) < 2 * asked.forecast.width;
+  return asked.given_late.load(std::memory_order_seq_cst) < (is_far ? 1 : 2) * asked.forecast.width;
 }
 
 Place* Placer::give_planned(const Call& call, Op& trial, std::uint32_t device) {

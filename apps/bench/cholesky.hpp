@@ -15,7 +15,7 @@ struct CholeskyOptions : DeviceBenchOptions {
       0;  ///< tiles are tile x tile; 0: an eighth of n, 128 to 2048, or 4096 for large ones
   std::int64_t panel = 0;  ///< columns of tiles in a panel (`for_each_step`); 0: by the memory
   std::string dtype = "fp32";
-  std::string policy = "earliest_finish";
+  std::string policy = "auto";
   std::vector<std::string> devices;  ///< among which ops are placed; empty: all
   bool no_peer = false;
 };

@@ -124,7 +124,7 @@ void add_placement(CLI::App& bench) {
   auto options = std::make_shared<PlacementOptions>();
   command
       ->add_option("--policy", options->policies,
-                   "earliest_finish, nearest, round_robin, fixed:DEVICE")
+                   "auto, earliest_finish, nearest, round_robin, fixed:DEVICE")
       ->delimiter(',');
   command->add_option("--ops", options->ops, "ops of a round")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}))
@@ -160,7 +160,7 @@ void add_cholesky(CLI::App& bench) {
       ->capture_default_str();
   command
       ->add_option("--policy", options->policy,
-                   "earliest_finish, late, nearest, round_robin, fixed:DEVICE")
+                   "auto, earliest_finish, heft, late, nearest, round_robin, fixed:DEVICE")
       ->capture_default_str();
   command
       ->add_option("--devices", options->devices,

@@ -38,18 +38,29 @@ class AmongPlacement final : public PlacementPolicy {
           op.run[d] = std::numeric_limits<double>::infinity();
     return policy_->plan(allowed);
   }
+  bool lets_wait(std::span<const PlacementOption> options) override {
+    return policy_->lets_wait(among(options).options);
+  }
   std::size_t choose(std::span<const PlacementOption> options) override {
-    std::vector<PlacementOption> allowed;
-    std::vector<std::size_t> numbers;
-    for (std::size_t i = 0; i < options.size(); ++i)
-      if (is_allowed(*options[i].place)) {
-        allowed.push_back(options[i]);
-        numbers.push_back(i);
-      }
-    return allowed.empty() ? policy_->choose(options) : numbers[policy_->choose(allowed)];
+    const Allowed allowed = among(options);
+    return allowed.options.empty() ? policy_->choose(options)
+                                   : allowed.numbers[policy_->choose(allowed.options)];
   }
 
  private:
+  struct Allowed {
+    std::vector<PlacementOption> options;
+    std::vector<std::size_t> numbers;
+  };
+  [[nodiscard]] Allowed among(std::span<const PlacementOption> options) const {
+    Allowed allowed;
+    for (std::size_t i = 0; i < options.size(); ++i)
+      if (is_allowed(*options[i].place)) {
+        allowed.options.push_back(options[i]);
+        allowed.numbers.push_back(i);
+      }
+    return allowed;
+  }
   [[nodiscard]] bool is_allowed(const Place& place) const {
     return std::find(places_.begin(), places_.end(), &place) != places_.end();
   }
@@ -61,7 +72,8 @@ class AmongPlacement final : public PlacementPolicy {
 }  // namespace
 
 Parameter placement_parameter() {
-  return word("placement", {"owner", "earliest_finish", "heft", "late", "nearest", "round_robin"},
+  return word("placement",
+              {"owner", "auto", "earliest_finish", "heft", "late", "nearest", "round_robin"},
               "the tile's owner runs its ops, or a policy places each");
 }
 

@@ -225,7 +225,7 @@ TEST_CASE("a device that becomes ten times as slow in mid-run does little harm i
 
 TEST_CASE("ops that bind late have futures, order and failures as all others") {
   for_each_engine([](Runtime& runtime, const Device& device, const Device&) {
-    for (const char* name : {"late", "heft"}) {
+    for (const char* name : {"late", "heft", "auto"}) {
       const Device late = runtime.anywhere(std::shared_ptr(make_placement(name)));
       const auto x = runtime.from_host(std::vector<float>(16, 0.0f), {16});
       std::vector<Future> futures;
@@ -286,12 +286,13 @@ TEST_CASE("a plan of the window beats placing ops as they come") {
     for (int i = 0; i < 40; ++i) CHECK(data[static_cast<std::size_t>(i)].to_host()[0] == 1);
     return took;
   };
-  const double planned = run("heft"), early = run("earliest_finish");
+  const double planned = run("heft"), early = run("earliest_finish"), by_itself = run("auto");
   // The sum of the speeds, 5.1 TFLOP/s with the core, and the chain on the fast GPU.
   const double bound = std::max(80e10 / 5.1e12, 40e10 / 4e12);
   WARN("heft " << planned / bound << ", earliest finish " << early / bound << " x the bound");
   CHECK(planned <= 1.15 * bound);
   CHECK(planned < early);
+  CHECK(by_itself <= 1.2 * bound);  // its ops are long; the first ones go before that is known
 }
 
 namespace {
@@ -394,7 +395,7 @@ TEST_CASE("late ops that nothing can run fail and hold up no others") {
 }
 
 TEST_CASE("what is recorded anywhere is in the plan, under every policy") {
-  for (const char* name : {"earliest_finish", "late"}) {
+  for (const char* name : {"auto", "earliest_finish", "late"}) {
     Runtime runtime(simulated("1 socket x 1 core, 2 gpus"));
     const Device where = runtime.anywhere(std::shared_ptr(make_placement(name)));
     const auto x = runtime.from_host(std::vector<float>(4, 0.0f), {4});

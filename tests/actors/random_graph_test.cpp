@@ -63,7 +63,7 @@ TEST_CASE("random graphs in serial mode equal the oracle to the bit", "[actors][
 TEST_CASE("random graphs that nobody places equal the oracle to the bit, under every policy",
           "[actors][random]") {
   std::uint64_t seed = 0;
-  for (const char* name : {"earliest_finish", "nearest", "round_robin", "late", "heft"})
+  for (const char* name : {"auto", "earliest_finish", "nearest", "round_robin", "late", "heft"})
     for (const std::string& machine : graph_machines()) {
       RuntimeOptions options = options_for(machine, false);
       // Where all fits, and where it does not.

@@ -1,5 +1,6 @@
 // Runs `weft experiment` as a user does: results, resuming, the report.
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -273,6 +274,17 @@ TEST_CASE("the spec that comes with weft runs", "[experiment]") {
   CHECK(results["points"].size() == 2 * (2 * (3 + 1) + 3));
   CHECK(results["left_out"].empty());
   CHECK(structure_error(read_file(folder.file("out/report.html"))) == "");
+}
+
+TEST_CASE("every spec that comes with weft can be read", "[experiment]") {
+  std::size_t specs = 0;
+  for (const auto& file : std::filesystem::directory_iterator(WEFT_SPECS)) {
+    const auto answer = experiment(file.path().string() + " --dry-run");
+    INFO(file.path() << ": " << answer.text);
+    CHECK(answer.exit_code == 0);
+    ++specs;
+  }
+  CHECK(specs >= 2);
 }
 
 TEST_CASE("medians, spreads and what differs are taken from the runs", "[experiment]") {

@@ -136,7 +136,7 @@ TEST_CASE("policies choose as their names say") {
   CHECK(turns->choose(options) == 2);
   CHECK(turns->choose(options) == 0);
   for (const char* name :
-       {"earliest_finish", "heft", "late", "nearest", "round_robin", "fixed:gpu0"})
+       {"auto", "earliest_finish", "heft", "late", "nearest", "round_robin", "fixed:gpu0"})
     CHECK(make_placement(name)->name() == name);
   CHECK_THROWS_WITH(make_placement("best"), Catch::Matchers::Contains("best") &&
                                                 Catch::Matchers::Contains("earliest_finish"));
@@ -367,6 +367,41 @@ TEST_CASE("plans of 64 ops at a time come near HEFT over the whole of larger pro
   WARN("mean " << sum / programs << " x HEFT, earliest finish " << early / programs);
   CHECK(sum / programs <= 1.10);
   CHECK(sum < early);
+}
+
+TEST_CASE("a slow device gets one of the many ops that wait, and none of few") {
+  PlacementWindow window;
+  window.devices.resize(2);
+  for (auto& device : window.devices) device.free_at = {0};
+  window.latency.assign(4, 0);
+  window.seconds_per_byte.assign(4, 0);
+  window.ops.resize(8);
+  for (auto& op : window.ops) op.run = {1, 50};
+  const auto given_to_slow = [&](std::size_t waiting) {
+    window.waiting = waiting;
+    const auto planned = plan_by_heft(window);
+    CHECK(planned.size() == window.ops.size());
+    return std::count_if(planned.begin(), planned.end(),
+                         [](const PlannedOp& each) { return each.device == 1; });
+  };
+  CHECK(given_to_slow(0) == 0);
+  CHECK(given_to_slow(40) == 0);
+  CHECK(given_to_slow(100) == 1);
+  for (std::uint32_t op = 1; op < 8; ++op) window.ops[op].after = {op - 1};
+  CHECK(given_to_slow(100) == 0);  // a chain waits for it
+}
+
+TEST_CASE("by itself, a policy plans long ops and sends short ones") {
+  AutoPlacement policy;
+  const auto waits = [&](std::vector<double> runs) {
+    std::vector<PlacementOption> options(runs.size());
+    for (std::size_t i = 0; i < runs.size(); ++i) options[i].run = runs[i];
+    return policy.lets_wait(options);
+  };
+  CHECK(waits({1e-3, 2e-4}));
+  CHECK_FALSE(waits({1e-3, 2e-5}));  // on the fast one it is short
+  CHECK_FALSE(waits({1e-3}));        // nothing to choose
+  CHECK_FALSE(waits({}));
 }
 
 TEST_CASE("a plan keeps the order that data ask for, and puts priorities first") {
