@@ -50,9 +50,9 @@ void GpuActor::launch(Op& op) {
 
 // What an engine keeps with a bundle may be a lane's own.
 std::uint32_t GpuActor::lane_of_bundle(Op& op) {
-  Bundle& bundle = bundle_of(op);
-  if (bundle.lane == Bundle::kAnyLane) bundle.lane = choose_lane(op);
-  return bundle.lane;
+  Bundle::Site& site = bundle_of(op).site();
+  if (site.lane == Bundle::Site::kAnyLane) site.lane = choose_lane(op);
+  return site.lane;
 }
 
 std::uint32_t GpuActor::choose_lane(Op& op) {

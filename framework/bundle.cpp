@@ -18,39 +18,52 @@ Handle& handle_of(void* scalars) {
   return *static_cast<Handle*>(scalars);
 }
 
+void end_member(Op* op) {
+  if (op->code->destroy_scalars) op->code->destroy_scalars(*op);
+  release(op);
+}
+
 }  // namespace
 
-Bundle::~Bundle() {
-  kept.reset();  // it refers to the ops' memory
-  for (Op* op : ops_) {
-    if (op->code->destroy_scalars) op->code->destroy_scalars(*op);
-    release(op);
-  }
+void Bundle::add(Op* op, std::vector<std::uint32_t> behind) {
+  members_.emplace_back(op, end_member);
+  order_->push_back(std::move(behind));
+}
+
+std::shared_ptr<Bundle> Bundle::with(
+    const std::vector<std::pair<std::uint32_t, Op*>>& changed) const {
+  auto made = std::make_shared<Bundle>();
+  made->members_ = members_;
+  made->order_ = order_;
+  made->site_ = site_;
+  for (const auto& [number, op] : changed) made->members_[number] = Member(op, end_member);
+  return made;
 }
 
 std::string Bundle::name() const {
   std::vector<std::string> names;
-  for (const Op* op : ops_)
+  for (const Member& op : members_)
     if (std::find(names.begin(), names.end(), op->code->name) == names.end())
       names.push_back(op->code->name);
   std::string text;
   for (const std::string& each : names) text += (text.empty() ? "" : ", ") + each;
-  return text + " (" + std::to_string(ops_.size()) + " ops)";
+  return text + " (" + std::to_string(members_.size()) + " ops)";
 }
 
-Cost Bundle::cost() {
-  if (is_cost_known_) return cost_;
-  for (Op* op : ops_) {
+Cost Bundle::cost() const {
+  Site& site = *site_;
+  if (site.is_cost_known) return site.cost;
+  for (const Member& op : members_) {
     const Cost cost = cost_of(*op);
-    cost_.flops += cost.flops;
-    cost_.bytes += cost.bytes;
+    site.cost.flops += cost.flops;
+    site.cost.bytes += cost.bytes;
   }
-  is_cost_known_ = true;
-  return cost_;
+  site.is_cost_known = true;
+  return site.cost;
 }
 
-void Bundle::allocate() {
-  for (Op* op : ops_)
+void Bundle::allocate() const {
+  for (const Member& op : members_)
     for (std::size_t i = 0; i < op->arg_count; ++i) {
       Replica& replica = *op->args()[i].replica();
       if (op->args()[i].access() == Access::In || replica.data || replica.bytes == 0) continue;

@@ -9,8 +9,6 @@
 namespace weft {
 namespace {
 
-constexpr std::uint32_t kNone = PlanGraph::kNone;
-
 // Which nodes go together: a number for each, that of its first member.
 class Grouping {
  public:
@@ -61,7 +59,7 @@ class Grouping {
       for (const PlanGraph::Edge& edge : node.edges)
         if (plan_.nodes[edge.producer].owner != node.owner) return false;
       for (const PlanGraph::Entry& entry : node.entries)
-        if (entry.slot != kNone && is_late_[entry.slot] && !has_entry(older, entry.slot))
+        if (entry.slot != PlanGraph::kNone && is_late_[entry.slot] && !has_entry(older, entry.slot))
           return false;
     }
     // Nothing is behind the newest node yet.
@@ -155,6 +153,21 @@ void add_edge(std::vector<PlanGraph::Edge>& edges, const PlanGraph::Edge& edge) 
   edges.push_back(edge);
 }
 
+// Whom each member comes behind within its group.
+std::vector<std::vector<std::uint32_t>> order_within(const PlanGraph& plan,
+                                                     const std::vector<std::uint32_t>& members) {
+  std::vector<std::vector<std::uint32_t>> order;
+  for (const std::uint32_t n : members) {
+    order.emplace_back();
+    for (const PlanGraph::Edge& edge : plan.nodes[n].edges) {
+      const auto found = std::lower_bound(members.begin(), members.end(), edge.producer);
+      if (found != members.end() && *found == edge.producer)
+        order.back().push_back(static_cast<std::uint32_t>(found - members.begin()));
+    }
+  }
+  return order;
+}
+
 void add_entry(std::vector<PlanGraph::Entry>& entries, const PlanGraph::Entry& entry) {
   for (const PlanGraph::Entry& known : entries)
     if (known.slot == entry.slot && known.tensor == entry.tensor) return;
@@ -206,9 +219,12 @@ BundledPlan bundle_nodes(const PlanGraph& plan, const std::vector<bool>& may_bun
         node.edges.begin(), node.edges.end(),
         [](const PlanGraph::Edge& a, const PlanGraph::Edge& b) { return a.producer < b.producer; });
     made.members.push_back(members[g]);
+    made.orders.push_back(order_within(plan, members[g]));
     made.graph.nodes.push_back(std::move(node));
   }
-  auto moved = [&](std::uint32_t n) { return n == kNone ? kNone : place[group[n]]; };
+  auto moved = [&](std::uint32_t n) {
+    return n == PlanGraph::kNone ? PlanGraph::kNone : place[group[n]];
+  };
   for (PlanGraph::Slot& slot : made.graph.slots) slot.ready = moved(slot.ready);
   for (PlanGraph::Tensor& tensor : made.graph.tensors) {
     tensor.writer = moved(tensor.writer);

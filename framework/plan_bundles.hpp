@@ -13,6 +13,9 @@ struct BundledPlan {
   /// By node of `graph`: the plan's nodes that it stands for, in order; a bundle's has no code, no
   /// arguments and no scalars yet.
   std::vector<std::vector<std::uint32_t>> members;
+  /// By node of `graph` and member: those of the same node that it comes behind, by their places
+  /// among the members.
+  std::vector<std::vector<std::vector<std::uint32_t>>> orders;
   std::size_t bundles = 0;  ///< nodes with more than one member
 };
 

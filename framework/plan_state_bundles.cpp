@@ -97,8 +97,9 @@ void PlanState::make_bundles() {
   for (std::size_t at = 0; at < plan->members.size(); ++at) {
     if (plan->members[at].size() < 2) continue;
     auto bundle = std::make_shared<Bundle>();
-    for (const std::uint32_t n : plan->members[at]) {
-      bundle->add(make_member(graph_->nodes[n]));
+    for (std::size_t i = 0; i < plan->members[at].size(); ++i) {
+      const std::uint32_t n = plan->members[at][i];
+      bundle->add(make_member(graph_->nodes[n]), plan->orders[at][i]);
       for (const PlanGraph::Argument& argument : graph_->nodes[n].arguments)
         bundled_kept_[argument.slot] = graph_->slots[argument.slot].kept;
     }

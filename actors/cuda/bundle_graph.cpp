@@ -1,85 +1,75 @@
 #include "actors/cuda/bundle_graph.hpp"
 
-#include <cuda_runtime_api.h>
 #include <spdlog/spdlog.h>
 
 #include <map>
 #include <memory>
 
-#include "actors/cuda/check.hpp"
-#include "framework/cuda.hpp"
+#include "actors/cuda/branched.hpp"
+#include "actors/cuda/captured_graph.hpp"
 
 namespace weft::cuda {
 namespace {
 
-struct GraphEnd {
-  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
-  void operator()(cudaGraphExec_t graph) const { cudaGraphExecDestroy(graph); }
-};
-template <class T>
-using Owned = std::unique_ptr<std::remove_pointer_t<T>, GraphEnd>;
+// More would cost more waits across than they gain, and each may have scratch memory of its own.
+constexpr std::uint32_t kMostBranches = 3;
 
 // What a lane has of a bundle.
 struct LaneGraph {
   bool is_warm = false;
   bool is_hopeless = false;
-  Owned<cudaGraphExec_t> ready;
-  const void* scratch = nullptr;  // of the lane when it was captured
+  std::unique_ptr<CapturedGraph> graph;
 };
 
 // The graphs outlive the last op of the bundle, which has settled by then.
 struct LaneGraphs {
+  std::vector<BranchTurn> turns;
   std::map<CUstream_st*, LaneGraph> by_lane;
 };
 
-void run_each(Cuda& cuda, Bundle& bundle) {
-  bundle.run_each([&](Op& member) { member.code->cuda(cuda, member); });
+LaneGraphs& graphs_of(const Bundle& bundle) {
+  std::shared_ptr<void>& kept = bundle.site().kept;
+  if (!kept) {
+    auto made = std::make_shared<LaneGraphs>();
+    std::vector<double> ns;
+    for (const Bundle::Member& op : bundle.members()) ns.push_back(rough_ns(*op));
+    made->turns = branch_out(bundle.order(), ns, kMostBranches);
+    kept = std::move(made);
+  }
+  return *static_cast<LaneGraphs*>(kept.get());
 }
 
-// Null if something in it cannot be captured.
-Owned<cudaGraphExec_t> captured(Cuda& cuda, Bundle& bundle) {
-  if (cudaStreamBeginCapture(cuda.stream(), cudaStreamCaptureModeRelaxed) != cudaSuccess) {
-    cudaGetLastError();
-    return nullptr;
+// Where it is not known whether that can be captured, it is captured anew.
+void bring_up_to_date(BranchedCuda& cuda, const Bundle& bundle, const LaneGraphs& graphs,
+                      LaneGraph& lane) {
+  if (lane.graph && !lane.graph->fits(cuda)) lane.graph.reset();  // it would use the old scratch
+  if (lane.graph && !lane.graph->is_of(bundle)) {
+    if (!lane.graph->change(cuda, bundle, graphs.turns)) {
+      bundle.site().is_dear_to_change.store(true, std::memory_order_relaxed);
+      if (!lane.graph->capture_again(cuda, bundle, graphs.turns)) lane.graph.reset();
+    }
   }
-  bool is_whole = true;
-  try {
-    run_each(cuda, bundle);
-  } catch (...) {  // launched one by one they say what is wrong
-    is_whole = false;
-  }
-  is_whole = cudaGetLastError() == cudaSuccess && is_whole;
-  cudaGraph_t made = nullptr;
-  is_whole = cudaStreamEndCapture(cuda.stream(), &made) == cudaSuccess && is_whole;
-  const Owned<cudaGraph_t> graph(made);
-  cudaGraphExec_t ready = nullptr;
-  if (is_whole && graph) is_whole = cudaGraphInstantiate(&ready, graph.get(), 0) == cudaSuccess;
-  cudaGetLastError();
-  return Owned<cudaGraphExec_t>(is_whole ? ready : nullptr);
+  if (lane.graph && lane.graph->fits(cuda)) return;
+  lane.graph = CapturedGraph::capture(cuda, bundle, graphs.turns);
+  if (lane.graph && lane.graph->fits(cuda)) return;
+  lane.graph.reset();
+  lane.is_hopeless = true;
+  spdlog::debug("{}: cannot be captured as a graph", bundle.name());
 }
 
 }  // namespace
 
-void run_bundle(Cuda& cuda, Op& op) {
-  Bundle& bundle = bundle_of(op);
+void run_bundle(Cuda& lane_cuda, Op& op) {
+  const Bundle& bundle = bundle_of(op);
   bundle.allocate();
-  if (!bundle.kept) bundle.kept = std::make_shared<LaneGraphs>();
-  LaneGraph& lane = static_cast<LaneGraphs*>(bundle.kept.get())->by_lane[cuda.stream()];
-  const void* const scratch = cuda.scratch(0);
-  if (lane.ready && lane.scratch != scratch) lane.ready.reset();  // it would use the old one
-  if (!lane.ready && lane.is_warm && !lane.is_hopeless) {
-    lane.ready = captured(cuda, bundle);
-    lane.scratch = scratch;
-    lane.is_hopeless = !lane.ready || cuda.scratch(0) != scratch;
-    if (lane.is_hopeless) {
-      lane.ready.reset();
-      spdlog::debug("{}: cannot be captured as a graph", bundle.name());
-    }
-  }
-  if (lane.ready)
-    WEFT_CHECK_CUDA(cudaGraphLaunch(lane.ready.get(), cuda.stream()));
-  else
-    run_each(cuda, bundle);
+  auto& cuda = static_cast<BranchedCuda&>(lane_cuda);
+  LaneGraphs& graphs = graphs_of(bundle);
+  LaneGraph& lane = graphs.by_lane[cuda.stream()];
+  if (lane.is_warm && !lane.is_hopeless) bring_up_to_date(cuda, bundle, graphs, lane);
+  if (lane.graph) return lane.graph->launch(cuda.stream());
+  for (std::size_t n = 0; n < bundle.members().size(); ++n)
+    bundle.run_one(
+        n, [&](Op& member) { member.code->cuda(cuda.branch(graphs.turns[n].branch), member); });
   lane.is_warm = true;
 }
 

@@ -41,14 +41,30 @@ int attribute(cudaDeviceAttr which, int device) {
 
 LaneContext::LaneContext(Lane& lane, cudaMemPool_t pool, cublasLtContext* blas_lt,
                          Precision precision)
-    : lane_(lane), pool_(pool), blas_lt_(blas_lt), precision_(precision) {
-  WEFT_CHECK_CUBLAS(cublasCreate(&blas_));
-  WEFT_CHECK_CUBLAS(cublasSetStream(blas_, lane_.stream()));
-}
+    : lane_(lane), pool_(pool), blas_lt_(blas_lt), precision_(precision) {}
 
 LaneContext::~LaneContext() {
-  cublasDestroy(blas_);
+  if (blas_) cublasDestroy(blas_);
   if (scratch_) cudaFreeAsync(scratch_, lane_.stream());
+}
+
+cublasContext* LaneContext::blas() {
+  if (blas_) return blas_;
+  cublasHandle_t made = nullptr;
+  WEFT_CHECK_CUBLAS(cublasCreate(&made));
+  if (const cublasStatus_t status = cublasSetStream(made, lane_.stream());
+      status != CUBLAS_STATUS_SUCCESS) {
+    cublasDestroy(made);
+    WEFT_CHECK_CUBLAS(status);
+  }
+  return blas_ = made;
+}
+
+Cuda& LaneContext::branch(std::uint32_t number) {
+  if (number == 0) return *this;
+  while (branches_.size() < number)
+    branches_.push_back(std::make_unique<LaneContext>(lane_, pool_, blas_lt_, precision_));
+  return *branches_[number - 1];
 }
 
 cusolverDnContext* LaneContext::solver() {
@@ -100,6 +116,7 @@ GpuEngine::GpuEngine(const Setup& setup) : device_(*setup.device) {
     lanes_.push_back(std::make_unique<Lane>(std::move(lane)));
     contexts_.push_back(
         std::make_unique<LaneContext>(*lanes_.back(), setup.pool, blas_lt_, setup.precision));
+    (void)contexts_.back()->blas();  // not in front of an op
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/cuda/branched.hpp"
 #include "actors/cuda/lane.hpp"
 #include "actors/cuda/solver.hpp"
 #include "framework/cuda.hpp"
@@ -12,8 +13,9 @@
 
 namespace weft::cuda {
 
-/// What kernels see of a compute lane: its stream, its cuBLAS handle, its scratch memory.
-class LaneContext final : public Cuda {
+/// What kernels see of a compute lane, or of a branch on it: its stream, its cuBLAS handle, its
+/// scratch memory.
+class LaneContext final : public BranchedCuda {
  public:
   LaneContext(Lane& lane, cudaMemPool_t pool, cublasLtContext* blas_lt, Precision precision);
   ~LaneContext();
@@ -21,13 +23,15 @@ class LaneContext final : public Cuda {
   LaneContext& operator=(const LaneContext&) = delete;
 
   [[nodiscard]] CUstream_st* stream() const override { return lane_.stream(); }
-  [[nodiscard]] cublasContext* blas() override { return blas_; }
+  /// Made at the first call, which blocks for some milliseconds.
+  [[nodiscard]] cublasContext* blas() override;
   [[nodiscard]] cublasLtContext* blas_lt() override { return blas_lt_; }
   [[nodiscard]] cusolverDnContext* solver() override;
   [[nodiscard]] int device() const override { return lane_.device().ordinal(); }
   [[nodiscard]] Precision precision() const override { return precision_; }
   [[nodiscard]] void* scratch(std::size_t bytes) override;
   void clear(void* data, std::size_t bytes) override;
+  [[nodiscard]] Cuda& branch(std::uint32_t number) override;
 
  private:
   Lane& lane_;
@@ -38,6 +42,7 @@ class LaneContext final : public Cuda {
   Precision precision_;
   void* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
+  std::vector<std::unique_ptr<LaneContext>> branches_;  // from 1 on
 };
 
 /// One GPU: in-order compute lanes, each a stream. Ops that would fill the device by themselves use

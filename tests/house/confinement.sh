@@ -49,7 +49,7 @@ one_file() {
 only_in 'hwloc(\.h|/)' '^topology/[^/]*(hwloc|hw_)[^/]*$' \
   "hwloc.h only in topology's hwloc files (topology/hw_*)"
 only_in '(cuda|cublas|cusolver|cusparse|nvml|nvrtc|nvToolsExt|nvtx3|cooperative_groups|curand|driver_types|vector_types)[A-Za-z0-9_]*(\.h|/)' \
-  '^actors/cuda/|^tests/actors/cuda/fake_cuda\.cpp$|^topology/[^/]*gpu[^/]*$|^(tests/actors/cuda|apps/mlp|apps/workloads|apps/examples/[^/]+)/.*\.cuh?$' \
+  '^actors/cuda/|^tests/actors/cuda/fake_(cuda|graphs|clock)\.[ch]pp$|^topology/[^/]*gpu[^/]*$|^(tests/actors/cuda|apps/mlp|apps/workloads|apps/examples/[^/]+)/.*\.cuh?$' \
   "CUDA runtime, driver and NVML only in actors/cuda/ and topology's GPU discovery (topology/*gpu*); .cu files of tests, examples, workloads and the demo may, and the tests' fake runtime"
 one_file 'nccl\.h' '^actors/cuda/' "nccl.h only in one file, in actors/cuda/"
 only_in 'caf/' '^(actors|apps/examples|tests)/' \

@@ -10,60 +10,19 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <thread>
-#include <utility>
-#include <vector>
+
+#include "tests/actors/cuda/fake_clock.hpp"
 
 namespace {
 
-using Ns = std::int64_t;
-
-Ns now() {
-  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
+using namespace weft::test::fake;
 
 Ns setting(const char* name, Ns otherwise) {
   const char* text = std::getenv(name);
   return text ? std::atoll(text) : otherwise;
-}
-
-// What a graph does, in order.
-using FakeGraph = std::vector<std::function<void(void* stream)>>;
-
-// When everything so far is done.
-struct FakeClock {
-  std::atomic<Ns> done_at{0};
-  FakeGraph* captured = nullptr;  // not null: what is enqueued goes here
-};
-FakeClock default_stream;
-
-FakeClock& clock_of(void* handle) {
-  return handle ? *static_cast<FakeClock*>(handle) : default_stream;
-}
-
-void enqueue(void* stream, Ns ns) {
-  FakeClock& clock = clock_of(stream);
-  clock.done_at = std::max(clock.done_at.load(), now()) + ns;
-}
-
-// Does `what` now, or when the graph that is captured is launched.
-template <class What>
-void enqueue(void* stream, Ns ns, const What& what) {
-  if (FakeGraph* graph = clock_of(stream).captured) {
-    graph->push_back([=](void* launched_on) {
-      what();
-      enqueue(launched_on, ns);
-    });
-    return;
-  }
-  what();
-  enqueue(stream, ns);
 }
 
 Ns kernel_ns() {
@@ -71,7 +30,7 @@ Ns kernel_ns() {
   return ns;
 }
 void enqueue_kernel(void* stream) {
-  enqueue(stream, kernel_ns(), [] {});
+  enqueue(stream, kernel_ns(), cudaGraphNodeTypeKernel, [] {});
 }
 
 void* block(std::size_t bytes) {
@@ -90,7 +49,7 @@ thread_local Launch next_launch;
 
 template <class Handle>
 Handle make_handle() {
-  return reinterpret_cast<Handle>(new FakeClock);
+  return reinterpret_cast<Handle>(new Clock);
 }
 
 }  // namespace
@@ -194,7 +153,7 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
-  delete reinterpret_cast<FakeClock*>(pool);
+  delete reinterpret_cast<Clock*>(pool);
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, std::size_t) {
@@ -216,7 +175,8 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
-  enqueue(stream, 1000 + static_cast<Ns>(bytes) / 50, [=] { std::memcpy(to, from, bytes); });
+  enqueue(stream, 1000 + static_cast<Ns>(bytes) / 50, cudaGraphNodeTypeMemcpy,
+          [=] { std::memcpy(to, from, bytes); });
   return cudaSuccess;
 }
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
@@ -240,7 +200,7 @@ cudaError_t cudaMemset(void* data, int value, std::size_t bytes) {
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t stream) {
-  enqueue(stream, kernel_ns(), [=] { std::memset(data, value, bytes); });
+  enqueue(stream, kernel_ns(), cudaGraphNodeTypeMemset, [=] { std::memset(data, value, bytes); });
   return cudaSuccess;
 }
 
@@ -260,7 +220,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  delete reinterpret_cast<FakeClock*>(stream);
+  delete reinterpret_cast<Clock*>(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t) {
@@ -271,40 +231,12 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  FakeClock& clock = clock_of(stream);
+  Clock& clock = clock_of(stream);
   clock.done_at = std::max(clock.done_at.load(), clock_of(event).done_at.load());
   return cudaSuccess;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument) {
-  enqueue(stream, kernel_ns(), [=] { function(argument); });
-  return cudaSuccess;
-}
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  *status = clock_of(stream).captured ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  clock_of(stream).captured = new FakeGraph;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  *graph = reinterpret_cast<cudaGraph_t>(std::exchange(clock_of(stream).captured, nullptr));
-  return cudaSuccess;
-}
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long) {
-  *made = reinterpret_cast<cudaGraphExec_t>(new FakeGraph(*reinterpret_cast<FakeGraph*>(graph)));
-  return cudaSuccess;
-}
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  delete reinterpret_cast<FakeGraph*>(graph);
-  return cudaSuccess;
-}
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
-  delete reinterpret_cast<FakeGraph*>(graph);
-  return cudaSuccess;
-}
-cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
-  for (const auto& each : *reinterpret_cast<FakeGraph*>(graph)) each(stream);
+  enqueue(stream, kernel_ns(), cudaGraphNodeTypeHost, [=] { function(argument); });
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
@@ -315,7 +247,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   return cudaEventCreate(event);
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete reinterpret_cast<FakeClock*>(event);
+  delete reinterpret_cast<Clock*>(event);
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -390,7 +322,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
-  delete reinterpret_cast<FakeClock*>(handle);
+  delete reinterpret_cast<Clock*>(handle);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasSetStream_v2(cublasHandle_t, cudaStream_t) {
@@ -401,7 +333,7 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
-  delete reinterpret_cast<FakeClock*>(handle);
+  delete reinterpret_cast<Clock*>(handle);
   return CUBLAS_STATUS_SUCCESS;
 }
 
