@@ -117,12 +117,7 @@ void PlanState::bind(TensorState* recorded, TensorState* now) {
   }
   drop_handle(std::exchange(found->now, now));
   order_locks();
-  const auto number = static_cast<std::uint32_t>(found - graph_->tensors.begin());
-  if (is_set_[number]) return;  // its nodes are alone already
-  is_set_[number] = true;
-  for (std::uint32_t n = 0; n < graph_->nodes.size(); ++n)
-    for (const PlanGraph::Argument& argument : graph_->nodes[n].arguments)
-      if (graph_->slots[argument.slot].tensor == number) keep_alone(n);
+  note_bound(static_cast<std::uint32_t>(found - graph_->tensors.begin()));
 }
 
 void PlanState::change_scalars(const KernelCode* kernel, std::optional<std::size_t> call,
@@ -139,9 +134,8 @@ void PlanState::change_scalars(const KernelCode* kernel, std::optional<std::size
                      ", of which the plan has " + std::to_string(calls.size()));
   const std::span<const std::uint32_t> all(calls);
   for (const std::uint32_t n : call ? all.subspan(*call, 1) : all) {
-    change(graph_->nodes[n].pattern->scalars(), given);
+    change_one(n, change, given);
     graph_->nodes[n].pattern->ticket = times_set_ + 1;
-    keep_alone(n);
   }
   ++times_set_;
 }
@@ -152,7 +146,7 @@ Future PlanState::replay() {
     throw UsageError("replay: the plan's runtime has ended");
   wait_for_gate();
   for (Admission* admission : admissions_) wait_for_room(*admission);
-  choose_form();
+  begin_form();
   for (;;) {
     std::optional<Reservation> reservation(std::in_place, fabric_);
     {
@@ -204,7 +198,7 @@ bool PlanState::prepare(Reservation& reservation) {
                                       failure_instead_of_value(*graph_->tensors[slot.tensor].now));
   }
   // Just those that read it fail with it.
-  if (is_any_failed) form_ = &plain_;
+  if (is_any_failed) may_go_together_ = false;
   return true;
 }
 
@@ -237,7 +231,7 @@ Op* PlanState::build(Failure* doomed) {
     if (!replica) replica = slot.kept ? slot.kept : make_replica(fabric_, tensor, slot.memory);
     keep_for_plan(slot.kept, replica);
   }
-  if (form_ != &plain_) give_up_moved_bundles();
+  choose_form();
   run_ = doomed ? nullptr : choose_run();
   if (run_) run_->prepare(*form_, *graph_, times_set_);
   ops_ = run_ ? run_->ops.data() : made_.data();

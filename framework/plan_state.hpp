@@ -46,14 +46,19 @@ class PlanState {
 
  private:
   void order_locks();
+  void begin_form();
   void choose_form();
   void make_bundles();
   Op* make_member(const PlanGraph::Node& node) const;
   [[nodiscard]] bool may_bundle(std::uint32_t n) const;
   [[nodiscard]] bool may_be_late(const PlanGraph::Slot& slot) const;
-  void give_up_moved_bundles();
+  void renew_bundles();
   void drop_bundles();
-  void keep_alone(std::uint32_t n);
+  void note_bound(std::uint32_t tensor);
+  void change_one(std::uint32_t n, void (*change)(void* scalars, const void* given),
+                  const void* given);
+  void make_stale_member(std::uint32_t n);
+  void leave_restless_alone();
   void wait_for_gate();
   bool prepare(Reservation& reservation);
   bool prepare_slot(std::size_t s, Reservation& reservation);
@@ -68,6 +73,18 @@ class PlanState {
   void note_producer(Op& op, const Op& producer);
   Op* join(Failure* doomed);
 
+  // Where a node is in the bundled plan.
+  struct MemberPlace {
+    std::uint32_t node = PlanGraph::kNone;  // of the bundled plan; none: in no bundle
+    std::uint32_t member = 0;
+  };
+  // How often in a row a node was replaced in its bundle.
+  struct Unrest {
+    std::uint64_t replay = 0;
+    std::uint32_t in_a_row = 0;
+    bool is_stale = false;  // among `stale_members_`
+  };
+
   Fabric& fabric_;  // counted
   std::unique_ptr<PlanGraph> graph_;
   std::mutex mutex_;  // one replay at a time; bindings
@@ -77,12 +94,18 @@ class PlanState {
   std::unique_ptr<BundledPlan> bundled_plan_;
   std::unique_ptr<PlanForm> bundled_;   // null: not made, or changed since
   std::vector<Replica*> bundled_kept_;  // by slot: where bundles have their bytes; null: not used
-  std::vector<bool> is_alone_;          // by node: the program sets what it works on
-  std::vector<bool> is_set_;            // by tensor: the program has bound it
-  std::size_t times_moved_ = 0;
-  bool has_no_bundles_ = false;  // none can be made
-  PlanForm* form_ = nullptr;     // of this replay
-  std::uint32_t times_set_ = 0;  // scalars have been, so far
+  std::vector<std::vector<std::uint32_t>> bundled_users_;  // by slot: nodes in bundles that use it
+  std::vector<MemberPlace> bundled_places_;                // by node
+  std::vector<std::uint32_t> stale_members_;  // nodes that their bundles have as they were
+  std::vector<std::uint32_t> renewed_;        // at the newest replay
+  std::vector<Unrest> unrest_;                // by node
+  std::vector<bool> is_alone_;                // by node: changed too often for what it costs
+  std::vector<bool> is_set_;                  // by tensor: the program has bound it
+  std::uint64_t replays_ = 0;
+  bool may_go_together_ = false;  // in this replay
+  bool has_no_bundles_ = false;   // none can be made
+  PlanForm* form_ = nullptr;      // of this replay
+  std::uint32_t times_set_ = 0;   // scalars have been, so far
   std::map<const KernelCode*, std::vector<std::uint32_t>>
       calls_;  // of those whose scalars were set
   // Of the replay being made: its ops by node, and what stands among them.

@@ -1,4 +1,5 @@
 // How a plan's short ops go to their device together.
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -9,16 +10,53 @@
 
 namespace weft {
 
-// What is set once is mostly set again: such a node stays by itself.
-void PlanState::keep_alone(std::uint32_t n) {
-  if (is_alone_[n]) return;
-  is_alone_[n] = true;
+// What the program sets once it mostly sets again, and it may have to come over a link then.
+void PlanState::note_bound(std::uint32_t tensor) {
+  if (is_set_[tensor]) return;
+  is_set_[tensor] = true;
   drop_bundles();
+}
+
+void PlanState::change_one(std::uint32_t n, void (*change)(void* scalars, const void* given),
+                           const void* given) {
+  const PlanGraph::Node& node = graph_->nodes[n];
+  auto* const bytes = static_cast<const char*>(node.pattern->scalars());
+  const bool are_plain = !node.code->copy_scalars;
+  std::vector<char> before;
+  if (are_plain) before.assign(bytes, bytes + node.scalar_bytes);
+  change(node.pattern->scalars(), given);
+  if (!are_plain || !std::equal(before.begin(), before.end(), bytes)) make_stale_member(n);
+}
+
+void PlanState::make_stale_member(std::uint32_t n) {
+  if (!bundled_ || bundled_places_[n].node == PlanGraph::kNone || unrest_[n].is_stale) return;
+  unrest_[n].is_stale = true;
+  stale_members_.push_back(n);
+}
+
+// Some engines have to make a bundle anew when one of its ops changes: that is worth it now and
+// then, but not at every replay.
+void PlanState::leave_restless_alone() {
+  constexpr std::uint32_t kMostInARow = 4;
+  bool is_any_left = false;
+  for (const std::uint32_t n : renewed_) {
+    if (!bundled_ || unrest_[n].in_a_row < kMostInARow) continue;
+    const Op& pattern = *bundled_plan_->graph.nodes[bundled_places_[n].node].pattern;
+    const Bundle::Site& site = bundle_of(const_cast<Op&>(pattern)).site();
+    if (!site.is_dear_to_change.load(std::memory_order_relaxed)) continue;
+    is_alone_[n] = true;
+    is_any_left = true;
+  }
+  renewed_.clear();
+  if (is_any_left) drop_bundles();
 }
 
 void PlanState::drop_bundles() {
   bundled_.reset();
   has_no_bundles_ = false;
+  for (const std::uint32_t n : stale_members_) unrest_[n].is_stale = false;
+  stale_members_.clear();
+  renewed_.clear();
   if (!bundled_plan_) return;
   for (const PlanGraph::Node& node : bundled_plan_->graph.nodes) {
     if (node.code != &bundle_kernel()) continue;
@@ -29,13 +67,22 @@ void PlanState::drop_bundles() {
 }
 
 // Recorders and tracers see every op by itself.
+void PlanState::begin_form() {
+  ++replays_;
+  leave_restless_alone();
+  may_go_together_ = fabric_.bundles != Bundles::None && !fabric_.serial &&
+                     !PlanRecorder::of(fabric_) &&
+                     !(fabric_.tracer && fabric_.tracer->is_recording());
+}
+
+// With the locks; it is known where everything is.
 void PlanState::choose_form() {
   form_ = &plain_;
-  if (fabric_.bundles == Bundles::None || fabric_.serial || has_no_bundles_ ||
-      PlanRecorder::of(fabric_) || (fabric_.tracer && fabric_.tracer->is_recording()))
-    return;
+  if (!may_go_together_ || has_no_bundles_) return;
   if (!bundled_) make_bundles();
-  if (bundled_) form_ = bundled_.get();
+  if (!bundled_) return;
+  renew_bundles();
+  form_ = bundled_.get();
 }
 
 // An op that is never submitted.
@@ -74,8 +121,7 @@ bool PlanState::may_bundle(std::uint32_t n) const {
 
 // Whether what a replay finds there is made elsewhere, as far as it is known now: a link brings it.
 bool PlanState::may_be_late(const PlanGraph::Slot& slot) const {
-  TensorState& tensor = *graph_->tensors[slot.tensor].now;
-  std::lock_guard lock(tensor.lock);
+  const TensorState& tensor = *graph_->tensors[slot.tensor].now;
   const Replica* replica = find_replica(tensor, slot.memory);
   if (!replica) return true;
   const Op* const producer = producer_of(*replica);
@@ -87,21 +133,28 @@ void PlanState::make_bundles() {
   std::vector<bool> may(graph_->nodes.size());
   for (std::uint32_t n = 0; n < may.size(); ++n) may[n] = may_bundle(n);
   std::vector<bool> is_late(graph_->slots.size());
-  for (std::size_t s = 0; s < is_late.size(); ++s) is_late[s] = may_be_late(graph_->slots[s]);
+  for (std::size_t s = 0; s < is_late.size(); ++s)
+    is_late[s] = is_set_[graph_->slots[s].tensor] || may_be_late(graph_->slots[s]);
   auto plan = std::make_unique<BundledPlan>(bundle_nodes(*graph_, may, is_late));
   if (plan->bundles == 0) {
     has_no_bundles_ = true;
     return;
   }
   bundled_kept_.assign(graph_->slots.size(), nullptr);
+  bundled_users_.assign(graph_->slots.size(), {});
+  bundled_places_.assign(graph_->nodes.size(), {});
+  unrest_.resize(graph_->nodes.size());
   for (std::size_t at = 0; at < plan->members.size(); ++at) {
     if (plan->members[at].size() < 2) continue;
     auto bundle = std::make_shared<Bundle>();
     for (std::size_t i = 0; i < plan->members[at].size(); ++i) {
       const std::uint32_t n = plan->members[at][i];
       bundle->add(make_member(graph_->nodes[n]), plan->orders[at][i]);
-      for (const PlanGraph::Argument& argument : graph_->nodes[n].arguments)
+      bundled_places_[n] = {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(i)};
+      for (const PlanGraph::Argument& argument : graph_->nodes[n].arguments) {
         bundled_kept_[argument.slot] = graph_->slots[argument.slot].kept;
+        bundled_users_[argument.slot].push_back(n);
+      }
     }
     PlanGraph::Node& node = plan->graph.nodes[at];
     node.code = &bundle_kernel();
@@ -113,16 +166,31 @@ void PlanState::make_bundles() {
   bundled_ = std::make_unique<PlanForm>(fabric_, bundled_plan_->graph);
 }
 
-// Somebody wrote one of the tensors to other bytes: the bundles do not fit any more. Of what moves
-// so again and again they are not made again.
-void PlanState::give_up_moved_bundles() {
-  constexpr std::size_t kMostTimes = 8;
+// Puts ops as they are now into the bundles in the place of those whose scalars were set, or whose
+// tensors are elsewhere: bound, or written to other bytes from outside. Replays under way keep the
+// bundles that they were given.
+void PlanState::renew_bundles() {
   for (std::size_t s = 0; s < bundled_kept_.size(); ++s) {
     if (!bundled_kept_[s] || bundled_kept_[s] == graph_->slots[s].kept) continue;
-    form_ = &plain_;
-    drop_bundles();
-    if (++times_moved_ > kMostTimes) has_no_bundles_ = true;
-    return;
+    bundled_kept_[s] = graph_->slots[s].kept;
+    for (const std::uint32_t n : bundled_users_[s]) make_stale_member(n);
+  }
+  if (stale_members_.empty()) return;
+  std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, Op*>>> changed;  // by bundle
+  for (const std::uint32_t n : stale_members_) {
+    const MemberPlace& place = bundled_places_[n];
+    changed[place.node].emplace_back(place.member, make_member(graph_->nodes[n]));
+    Unrest& unrest = unrest_[n];
+    unrest.in_a_row = unrest.replay + 1 == replays_ ? unrest.in_a_row + 1 : 1;
+    unrest.replay = replays_;
+    unrest.is_stale = false;
+  }
+  std::swap(renewed_, stale_members_);
+  stale_members_.clear();
+  for (const auto& [node, members] : changed) {
+    void* const scalars = bundled_plan_->graph.nodes[node].pattern->scalars();
+    auto& bundle = *static_cast<std::shared_ptr<Bundle>*>(scalars);
+    bundle = bundle->with(members);
   }
 }
 

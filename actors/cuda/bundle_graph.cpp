@@ -17,8 +17,14 @@ constexpr std::uint32_t kMostBranches = 3;
 // What a lane has of a bundle.
 struct LaneGraph {
   bool is_warm = false;
-  bool is_hopeless = false;
   std::unique_ptr<CapturedGraph> graph;
+  std::vector<Bundle::Member> refused;  // could not be captured
+  int refusals = 0;
+
+  [[nodiscard]] bool may_capture(const Bundle& bundle) const {
+    constexpr int kMostRefusals = 4;
+    return is_warm && refusals < kMostRefusals && refused != bundle.members();
+  }
 };
 
 // The graphs outlive the last op of the bundle, which has settled by then.
@@ -39,7 +45,6 @@ LaneGraphs& graphs_of(const Bundle& bundle) {
   return *static_cast<LaneGraphs*>(kept.get());
 }
 
-// Where it is not known whether that can be captured, it is captured anew.
 void bring_up_to_date(BranchedCuda& cuda, const Bundle& bundle, const LaneGraphs& graphs,
                       LaneGraph& lane) {
   if (lane.graph && !lane.graph->fits(cuda)) lane.graph.reset();  // it would use the old scratch
@@ -53,7 +58,8 @@ void bring_up_to_date(BranchedCuda& cuda, const Bundle& bundle, const LaneGraphs
   lane.graph = CapturedGraph::capture(cuda, bundle, graphs.turns);
   if (lane.graph && lane.graph->fits(cuda)) return;
   lane.graph.reset();
-  lane.is_hopeless = true;
+  lane.refused = bundle.members();
+  ++lane.refusals;
   spdlog::debug("{}: cannot be captured as a graph", bundle.name());
 }
 
@@ -65,7 +71,10 @@ void run_bundle(Cuda& lane_cuda, Op& op) {
   auto& cuda = static_cast<BranchedCuda&>(lane_cuda);
   LaneGraphs& graphs = graphs_of(bundle);
   LaneGraph& lane = graphs.by_lane[cuda.stream()];
-  if (lane.is_warm && !lane.is_hopeless) bring_up_to_date(cuda, bundle, graphs, lane);
+  if (lane.may_capture(bundle))
+    bring_up_to_date(cuda, bundle, graphs, lane);
+  else
+    lane.graph.reset();  // of others than those that cannot be captured
   if (lane.graph) return lane.graph->launch(cuda.stream());
   for (std::size_t n = 0; n < bundle.members().size(); ++n)
     bundle.run_one(

@@ -1,5 +1,6 @@
 #include "framework/plan.hpp"
 
+#include <functional>
 #include <numeric>
 #include <thread>
 
@@ -111,7 +112,10 @@ TEST_CASE("random graphs whose ops go out together equal the oracle to the bit",
   }
 }
 
-TEST_CASE("short ops on a GPU go out as one, but for those that the program sets", "[plan]") {
+namespace {
+
+// A runtime of each engine that has a GPU, with bundles.
+void for_each_bundling_engine(const std::function<void(Runtime&, Device)>& check) {
   for (const EngineCase& engine : engines()) {
     INFO(engine.name);
     RuntimeOptions options = options_of(engine, false);
@@ -119,21 +123,30 @@ TEST_CASE("short ops on a GPU go out as one, but for those that the program sets
     options.trace = false;
     Runtime rt(std::move(options));
     if (rt.gpu_count() == 0) continue;
-    const Device gpu = rt.gpu(0);
+    check(rt, rt.gpu(0));
+    rt.wait_idle();
+  }
+}
+
+bool explains(const Plan& plan, const std::string& text) {
+  return has(plan.explain(), text);
+}
+
+}  // namespace
+
+TEST_CASE("short ops on a GPU go out as one, also with what the program sets", "[plan]") {
+  for_each_bundling_engine([](Runtime& rt, Device gpu) {
     const auto x = rt.from_host(filled(1), {5}), y = rt.from_host(filled(0), {5});
     const auto z = rt.from_host(filled(7), {5});
-    Plan step = rt.record([&] {
+    const Plan step = rt.record([&] {
       for (int i = 0; i < 4; ++i) gpu.submit(kAddTo, 1, inout(x));
       gpu.submit(kSum, in(x), in(z), out(y));
       gpu.submit(kAddTo, 2, inout(y));
     });
-    auto has = [&](const std::string& text) {
-      return step.explain().find(text) != std::string::npos;
-    };
-    CHECK_FALSE(has("as one"));
+    CHECK_FALSE(explains(step, "as one"));
     rt.wait_idle();  // what comes over a link is there
     step.replay().wait();
-    CHECK(has("as one on gpu0: add_to, sum (6 ops)"));
+    CHECK(explains(step, "as one on gpu0: add_to, sum (6 ops)"));
     for (int i = 0; i < 5; ++i) step.replay();
     CHECK(x.to_host().to_vector() == filled(29));
     CHECK(y.to_host().to_vector() == filled(38));
@@ -141,19 +154,82 @@ TEST_CASE("short ops on a GPU go out as one, but for those that the program sets
     step.set_scalar_of<0>(kAddTo, 4, 10);  // the last call
     step.replay();
     CHECK(y.to_host().to_vector() == filled(50));
-    CHECK(has("as one on gpu0: add_to, sum (5 ops)"));
+    CHECK(explains(step, "as one on gpu0: add_to, sum (6 ops)"));
+    // What is bound may come over a link: what needs none of it does not wait for that.
     const auto other = rt.from_host(filled(100), {5});
     step.bind(z, other);
     step.replay();
     CHECK(y.to_host().to_vector() == filled(147));
-    CHECK(has("as one on gpu0: add_to (4 ops)"));
+    CHECK(explains(step, "as one on gpu0: add_to (4 ops)"));
+    CHECK(explains(step, "as one on gpu0: sum, add_to (2 ops)"));
     // Written to other bytes from outside: the next replays see it.
     rt.socket(0).submit(kFill, 0, out(x));
     for (int i = 0; i < 3; ++i) step.replay();
     CHECK(x.to_host().to_vector() == filled(12));
-    step = Plan();
-    rt.wait_idle();
-  }
+    CHECK(explains(step, "as one on gpu0: add_to (4 ops)"));
+  });
+}
+
+TEST_CASE("each replay has the scalars and tensors set before it, however many are under way",
+          "[plan]") {
+  for_each_bundling_engine([](Runtime& rt, Device gpu) {
+    std::vector<Tensor<int>> inputs, outputs;
+    for (int i = 0; i < 3; ++i) inputs.push_back(rt.from_host(filled(100 * (i + 1)), {5}));
+    for (int i = 0; i < 40; ++i) outputs.push_back(rt.tensor<int>({5}));
+    const auto x = rt.from_host(filled(1), {5}), y = rt.tensor<int>({5}), z = rt.tensor<int>({5});
+    const Plan step = rt.record([&] {
+      gpu.submit(kSum, in(x), in(inputs[0]), out(y));
+      for (int i = 0; i < 6; ++i) gpu.submit(kAddTo, 0, inout(y));
+      gpu.submit(kSum, in(y), in(x), out(z));
+      gpu.submit(kNamed, std::string("12"), out(x));
+    });
+    for (int round = 0; round < 2; ++round) {
+      rt.wait_idle();
+      for (int i = 0; i < 40; ++i) {
+        step.bind(inputs[0], inputs[static_cast<std::size_t>(i) % 3]);
+        step.bind(z, outputs[static_cast<std::size_t>(i)]);
+        step.set_scalar_of<0>(kAddTo, static_cast<std::size_t>(i) % 6, i);
+        // Some as they were, so that nothing counts as set again and again.
+        if (round == 0 && i % 5 == 4) step.set_scalar<0>(kNamed, std::string(std::size_t(i), '-'));
+        step.replay();
+      }
+      int calls[6] = {}, length = 2;
+      for (int i = 36 * round; round == 1 && i < 40; ++i) calls[i % 6] = i;
+      if (round == 1) calls[4] = 34, calls[5] = 35, length = 39;
+      int value = 0;
+      for (int i = 0; i < 40; ++i) {
+        if (round == 0 && i == 0) value = 2;  // as the recording has left it
+        if (round == 1 && i == 0) value = 39;
+        calls[i % 6] = i;
+        int sum = value + 100 * (i % 3 + 1);
+        for (const int call : calls) sum += call;
+        INFO("round " << round << ", replay " << i);
+        REQUIRE(outputs[static_cast<std::size_t>(i)].to_host().to_vector() == filled(sum + value));
+        if (round == 0 && i % 5 == 4) length = i;
+        value = length;
+      }
+    }
+    CHECK(explains(step, "as one on gpu0"));
+  });
+}
+
+TEST_CASE("of a bundle what fails once can go out again", "[plan]") {
+  for_each_bundling_engine([](Runtime& rt, Device gpu) {
+    auto x = rt.from_host(filled(1), {5}), y = rt.tensor<int>({5});
+    const Plan step = rt.record([&] {
+      gpu.submit(kFailIf, 0, in(x), out(y));
+      gpu.submit(kAddTo, 1, inout(y));
+    });
+    for (int i = 0; i < 3; ++i) step.replay().wait();
+    CHECK(explains(step, "as one on gpu0"));
+    for (int round = 0; round < 3; ++round) {
+      step.set_scalar<0>(kFailIf, 1);
+      CHECK(has(thrown<OpError>([&] { step.replay().wait(); }), "asked to fail"));
+      step.set_scalar<0>(kFailIf, 0);
+      step.replay().wait();
+      CHECK(y.to_host().to_vector() == filled(2));
+    }
+  });
 }
 
 TEST_CASE("a plan runs once while it is recorded, then once a replay", "[plan]") {

@@ -2,6 +2,7 @@
 // order that their edges allow, another one each time, so that an edge that is missing shows.
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
 #include <map>
 #include <random>
 
@@ -52,8 +53,11 @@ Executable& executable_of(cudaGraphExec_t graph) {
   return *reinterpret_cast<Executable*>(graph);
 }
 
-// What a node does travels in one of the fields of its parameters.
+// What a node does travels in one of the fields of its parameters. FAKE_CUDA_FIXED_NODES=1: no node
+// of an executable graph can be changed by itself.
 cudaError_t set_work(cudaGraphExec_t graph, cudaGraphNode_t node, const void* from) {
+  static const bool are_fixed = std::getenv("FAKE_CUDA_FIXED_NODES") != nullptr;
+  if (are_fixed) return cudaErrorNotSupported;
   Executable& executable = executable_of(graph);
   const auto found = executable.numbers.find(node_of(node));
   if (found == executable.numbers.end()) return cudaErrorInvalidValue;
