@@ -163,6 +163,10 @@ std::chrono::nanoseconds Runtime::now() const {
   if (parts_->simulation) return std::chrono::nanoseconds(parts_->simulation->program().now());
   return std::chrono::steady_clock::now() - parts_->began;
 }
+bool Runtime::tunes_products() const {
+  return *parts_->options.tune_products;
+}
+
 bool Runtime::is_simulated() const {
   return parts_->simulation != nullptr;
 }

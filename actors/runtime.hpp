@@ -74,6 +74,10 @@ struct RuntimeOptions {
   std::optional<std::string> run_costs;
   std::optional<bool> serial;
   std::optional<Precision> precision;  ///< of fp32 matrix products on CUDA devices; default fp32
+  /// On CUDA devices, for products that come often: time cuBLASLt's other algorithms between the
+  /// program's ops and keep the fastest. Which one that is, and from when on, differs from run to
+  /// run, and with it the order of sums. Default: no; two runs give the same bits.
+  std::optional<bool> tune_products;
   std::optional<bool> p2p;  ///< copies between GPUs directly where they can; default true
   bool relay = true;        ///< idle links to the host take copies of other GPUs
   /// Short ops of a plan that follow each other on a GPU go there as one: a CUDA graph. Default: on
@@ -186,6 +190,8 @@ class Runtime {
   [[nodiscard]] std::chrono::nanoseconds now() const;
   /// Whether devices and links run in virtual time.
   [[nodiscard]] bool is_simulated() const;
+  /// Whether the fastest algorithms of products are looked for: `RuntimeOptions::tune_products`.
+  [[nodiscard]] bool tunes_products() const;
   /// False: kernels and copies take their time but compute and move nothing, and what the program
   /// reads back is zeros (simulation with `--data none`).
   [[nodiscard]] bool has_data() const;

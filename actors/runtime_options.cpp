@@ -105,6 +105,7 @@ RuntimeOptions with_environment(RuntimeOptions options) {
   if (!options.serial) options.serial = flag("WEFT_SERIAL", false);
   if (!options.precision)
     options.precision = parse_precision(variable("WEFT_PRECISION").value_or("fp32"));
+  if (!options.tune_products) options.tune_products = flag("WEFT_TUNE", false);
   if (!options.bundles && variable("WEFT_BUNDLES")) options.bundles = flag("WEFT_BUNDLES", true);
   if (!options.p2p) options.p2p = flag("WEFT_P2P", true);
   if (options.cuda_lanes < 1 || options.cuda_lanes > 64)

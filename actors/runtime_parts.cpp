@@ -174,6 +174,7 @@ void Runtime::Parts::make_real() {
   given.lanes = options.cuda_lanes;
   given.staging_threads = options.staging_threads;
   given.precision = *options.precision;
+  given.tunes_products = *options.tune_products;
   given.pinned = pinned_budget(*options.memory);
   cuda_backend = std::make_shared<cuda::Backend>(machine, cuda_ordinals, given, tracer.get());
   cuda::Backend& backend = *cuda_backend;

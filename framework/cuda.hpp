@@ -38,6 +38,9 @@ class Cuda {
   [[nodiscard]] virtual int device() const = 0;
   /// What the runtime's options ask of matrix products.
   [[nodiscard]] virtual Precision precision() const = 0;
+  /// Whether the runtime's options ask to look for the fastest algorithm of products that come
+  /// often.
+  [[nodiscard]] virtual bool tunes_products() const { return false; }
   /// At least `bytes` of this device's memory, 256-byte aligned, undefined contents, the op's own
   /// until its last work on the stream. A second call in one op gives the same memory again.
   /// Throws `DeviceError` if the device has none left.

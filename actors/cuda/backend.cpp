@@ -103,7 +103,7 @@ std::unique_ptr<Engine> Backend::make_engine(GpuId gpu) {
   setup.pool = parts_->memories[gpu.value]->pool();
   setup.tracer = parts_->tracer;
   setup.lanes = parts_->options.lanes;
-  setup.precision = parts_->options.precision;
+  setup.products = {parts_->options.precision, parts_->options.tunes_products};
   return std::make_unique<GpuEngine>(setup);
 }
 

@@ -27,6 +27,7 @@ class Backend {
     std::uint32_t lanes = 4;
     std::uint32_t staging_threads = 0;  ///< 0: by the number of processors
     Precision precision = Precision::Fp32;
+    bool tunes_products = false;
     /// How much host memory may be pinned; beyond it copies are staged. Nothing: all of it.
     std::optional<std::size_t> pinned;
   };

@@ -1,9 +1,13 @@
 #include "actors/cuda/blas.hpp"
 
+#include <cuda_runtime_api.h>
+
+#include <memory>
 #include <string>
 
 #include "actors/cuda/check.hpp"
 #include "actors/cuda/gemm_plan.hpp"
+#include "actors/cuda/gemm_trials.hpp"
 #include "actors/cuda/kernels/matrix.hpp"
 #include "framework/failure.hpp"
 
@@ -29,6 +33,34 @@ void check(const Gemm<T>& product) {
   if (has_bias(product) && !product.bias) throw UsageError("gemm: the epilogue needs a bias");
 }
 
+bool is_captured(CUstream_st* stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  WEFT_CHECK_CUDA(cudaStreamIsCapturing(stream, &status));
+  return status != cudaStreamCaptureStatusNone;
+}
+
+// Looks for a faster algorithm for what comes often and is large enough.
+template <class T>
+void tune(Cuda& cuda, RememberedGemm& known, const Gemm<T>& product) {
+  constexpr std::uint32_t kOften = 8;
+  constexpr int kCandidates = 32;
+  if (!GemmTrials::are_worth_it(known.plan.key)) {
+    known.is_settled = true;
+    return;
+  }
+  if (is_captured(cuda.stream())) return;
+  ++undecided_products();
+  if (++known.calls < kOften) return;
+  if (!known.trials)
+    known.trials =
+        std::make_unique<GemmTrials>(usable_plans(cuda.blas_lt(), known.plan.key, kCandidates));
+  known.trials->go_on(cuda, product);
+  if (!known.trials->are_decided()) return;
+  known.plan = known.trials->winner();
+  known.is_settled = true;
+  known.trials.reset();
+}
+
 template <class T>
 void run(Cuda& cuda, const Gemm<T>& product, const Workspace* given) {
   check(product);
@@ -39,7 +71,8 @@ void run(Cuda& cuda, const Gemm<T>& product, const Workspace* given) {
                product.epilogue == Epilogue::Relu || product.epilogue == Epilogue::ReluBias);
     return;
   }
-  GemmPlan& plan = gemm_plan(cuda.blas_lt(), gemm_key(cuda, product));
+  RememberedGemm& known = gemm_plan(cuda.blas_lt(), gemm_key(cuda, product));
+  GemmPlan& plan = known.plan;
   void* workspace = nullptr;
   if (plan.workspace_bytes > 0) {
     if (given && given->bytes < plan.workspace_bytes)
@@ -49,6 +82,8 @@ void run(Cuda& cuda, const Gemm<T>& product, const Workspace* given) {
     workspace = given ? given->data : cuda.scratch(kWorkspaceBytes);
   }
   launch(cuda, plan, product, workspace);
+  // An op that hands over a workspace uses the rest of its scratch memory itself.
+  if (!known.is_settled && !given && cuda.tunes_products()) tune(cuda, known, product);
 }
 
 }  // namespace

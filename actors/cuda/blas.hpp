@@ -48,9 +48,11 @@ inline constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 /// Enqueues the product on `cuda.stream()`. Of floats, as `cuda.precision()` says. The algorithm is
 /// what cuBLASLt recommends for shape, distances and alignment: asked for once a thread, some tens
 /// of microseconds, and remembered, so that a call costs a look-up and the launch, and the same
-/// call gives the same bits. A product that works in memory of its own takes it from
-/// `cuda.scratch`, so an op that uses scratch itself hands over a part of it as `workspace`.
-/// Throws `UsageError` for extents that do not fit, `DeviceError` for what cuBLASLt refuses.
+/// call gives the same bits. With `cuda.tunes_products()` others are tried behind calls that come
+/// often, and the fastest is kept: from then on sums may be in another order. A product that works
+/// in memory of its own takes it from `cuda.scratch`, so an op that uses scratch itself hands over
+/// a part of it as `workspace`. Throws `UsageError` for extents that do not fit, `DeviceError` for
+/// what cuBLASLt refuses.
 void gemm(Cuda& cuda, const Gemm<float>& product);
 void gemm(Cuda& cuda, const Gemm<double>& product);
 void gemm(Cuda& cuda, const Gemm<float>& product, Workspace workspace);

@@ -7,6 +7,7 @@
 
 #include "actors/cuda/branched.hpp"
 #include "actors/cuda/captured_graph.hpp"
+#include "actors/cuda/gemm_plan.hpp"
 
 namespace weft::cuda {
 namespace {
@@ -14,9 +15,13 @@ namespace {
 // More would cost more waits across than they gain, and each may have scratch memory of its own.
 constexpr std::uint32_t kMostBranches = 3;
 
+// Not longer than it takes to try what is worth it.
+constexpr int kMostWarmRuns = 100;
+
 // What a lane has of a bundle.
 struct LaneGraph {
   bool is_warm = false;
+  int warm_runs = 0;
   std::unique_ptr<CapturedGraph> graph;
   std::vector<Bundle::Member> refused;  // could not be captured
   int refusals = 0;
@@ -76,10 +81,12 @@ void run_bundle(Cuda& lane_cuda, Op& op) {
   else
     lane.graph.reset();  // of others than those that cannot be captured
   if (lane.graph) return lane.graph->launch(cuda.stream());
+  const std::uint64_t undecided = undecided_products();
   for (std::size_t n = 0; n < bundle.members().size(); ++n)
     bundle.run_one(
         n, [&](Op& member) { member.code->cuda(cuda.branch(graphs.turns[n].branch), member); });
-  lane.is_warm = true;
+  // In a graph nothing is tried any more.
+  lane.is_warm = undecided_products() == undecided || ++lane.warm_runs >= kMostWarmRuns;
 }
 
 }  // namespace weft::cuda

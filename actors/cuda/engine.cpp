@@ -40,8 +40,8 @@ int attribute(cudaDeviceAttr which, int device) {
 }  // namespace
 
 LaneContext::LaneContext(Lane& lane, cudaMemPool_t pool, cublasLtContext* blas_lt,
-                         Precision precision)
-    : lane_(lane), pool_(pool), blas_lt_(blas_lt), precision_(precision) {}
+                         Products products)
+    : lane_(lane), pool_(pool), blas_lt_(blas_lt), products_(products) {}
 
 LaneContext::~LaneContext() {
   if (blas_) cublasDestroy(blas_);
@@ -63,7 +63,7 @@ cublasContext* LaneContext::blas() {
 Cuda& LaneContext::branch(std::uint32_t number) {
   if (number == 0) return *this;
   while (branches_.size() < number)
-    branches_.push_back(std::make_unique<LaneContext>(lane_, pool_, blas_lt_, precision_));
+    branches_.push_back(std::make_unique<LaneContext>(lane_, pool_, blas_lt_, products_));
   return *branches_[number - 1];
 }
 
@@ -115,7 +115,7 @@ GpuEngine::GpuEngine(const Setup& setup) : device_(*setup.device) {
           setup.tracer->add_track(device_.name(), "compute " + std::to_string(i), TrackKind::Gpu);
     lanes_.push_back(std::make_unique<Lane>(std::move(lane)));
     contexts_.push_back(
-        std::make_unique<LaneContext>(*lanes_.back(), setup.pool, blas_lt_, setup.precision));
+        std::make_unique<LaneContext>(*lanes_.back(), setup.pool, blas_lt_, setup.products));
     (void)contexts_.back()->blas();  // not in front of an op
   }
 }

@@ -17,7 +17,12 @@ namespace weft::cuda {
 /// scratch memory.
 class LaneContext final : public BranchedCuda {
  public:
-  LaneContext(Lane& lane, cudaMemPool_t pool, cublasLtContext* blas_lt, Precision precision);
+  /// How products are to be computed.
+  struct Products {
+    Precision precision = Precision::Fp32;
+    bool are_tuned = false;
+  };
+  LaneContext(Lane& lane, cudaMemPool_t pool, cublasLtContext* blas_lt, Products products);
   ~LaneContext();
   LaneContext(const LaneContext&) = delete;
   LaneContext& operator=(const LaneContext&) = delete;
@@ -28,7 +33,8 @@ class LaneContext final : public BranchedCuda {
   [[nodiscard]] cublasLtContext* blas_lt() override { return blas_lt_; }
   [[nodiscard]] cusolverDnContext* solver() override;
   [[nodiscard]] int device() const override { return lane_.device().ordinal(); }
-  [[nodiscard]] Precision precision() const override { return precision_; }
+  [[nodiscard]] Precision precision() const override { return products_.precision; }
+  [[nodiscard]] bool tunes_products() const override { return products_.are_tuned; }
   [[nodiscard]] void* scratch(std::size_t bytes) override;
   void clear(void* data, std::size_t bytes) override;
   [[nodiscard]] Cuda& branch(std::uint32_t number) override;
@@ -39,7 +45,7 @@ class LaneContext final : public BranchedCuda {
   cublasContext* blas_ = nullptr;
   cublasLtContext* blas_lt_;
   std::unique_ptr<SolverHandle> solver_;
-  Precision precision_;
+  Products products_;
   void* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
   std::vector<std::unique_ptr<LaneContext>> branches_;  // from 1 on
@@ -56,7 +62,7 @@ class GpuEngine final : public Engine {
     cudaMemPool_t pool = nullptr;
     Tracer* tracer = nullptr;
     std::uint32_t lanes = 4;
-    Precision precision = Precision::Fp32;
+    LaneContext::Products products;
   };
   /// Makes streams and handles; blocks for some 100 ms. Throws `DeviceError`.
   explicit GpuEngine(const Setup& setup);

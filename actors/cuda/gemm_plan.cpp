@@ -9,6 +9,7 @@
 
 #include "actors/cuda/blas.hpp"
 #include "actors/cuda/check.hpp"
+#include "actors/cuda/gemm_trials.hpp"
 #include "actors/cuda/kernels/matrix.hpp"
 #include "framework/failure.hpp"
 
@@ -146,8 +147,8 @@ void launch_plan(Cuda& cuda, GemmPlan& plan, const Gemm<T>& product, void* works
 
 // Of this thread, so that no lock is needed and a plan's bias pointer may be set before a launch.
 struct Plans {
-  std::unordered_map<GemmKey, std::unique_ptr<GemmPlan>, Hash> all;
-  GemmPlan* last = nullptr;
+  std::unordered_map<GemmKey, std::unique_ptr<RememberedGemm>, Hash> all;
+  RememberedGemm* last = nullptr;
 };
 
 }  // namespace
@@ -194,44 +195,50 @@ std::vector<GemmPlan> gemm_candidates(cublasLtHandle_t handle, const GemmKey& ke
   return plans;
 }
 
-namespace {
-
-GemmPlan recommended_plan(cublasLtHandle_t handle, const GemmKey& key) {
-  constexpr int kCandidates = 8;  // some may turn out not to be for this device
+std::vector<GemmPlan> usable_plans(cublasLtHandle_t handle, const GemmKey& key, int most) {
   const bool is_plain = key.epilogue == static_cast<std::uint8_t>(Epilogue::None);
   const bool has_odd_bias = key.alignments >> 12 != 0 && key.alignments >> 12 < 4;
   if (!has_odd_bias) {
-    auto plans = gemm_candidates(handle, key, kCandidates);
-    if (!plans.empty()) return plans.front();
+    auto plans = gemm_candidates(handle, key, most);
+    if (!plans.empty()) return plans;
   }
   GemmKey without = key;
   without.epilogue = static_cast<std::uint8_t>(Epilogue::None);
   without.alignments &= 0xfff;
-  auto plans = is_plain ? std::vector<GemmPlan>() : gemm_candidates(handle, without, kCandidates);
+  auto plans = is_plain ? std::vector<GemmPlan>() : gemm_candidates(handle, without, most);
   if (plans.empty())
     throw DeviceError("cublasLtMatmulAlgoGetHeuristic: no algorithm for the " + describe(key));
-  plans.front().key = key;
-  plans.front().has_epilogue = false;
-  return plans.front();
+  for (GemmPlan& plan : plans) {
+    plan.key = key;
+    plan.has_epilogue = false;
+  }
+  return plans;
 }
 
-}  // namespace
+RememberedGemm::RememberedGemm(const GemmPlan& recommended) : plan(recommended) {}
+RememberedGemm::~RememberedGemm() = default;
 
-GemmPlan& gemm_plan(cublasLtHandle_t handle, const GemmKey& key) {
+RememberedGemm& gemm_plan(cublasLtHandle_t handle, const GemmKey& key) {
+  constexpr int kCandidates = 8;            // some may turn out not to be for this device
   constexpr std::size_t kMostPlans = 4096;  // 2 MB; programs with ever new shapes do not grow
   thread_local Plans plans;
-  if (plans.last && plans.last->key == key) return *plans.last;
+  if (plans.last && plans.last->plan.key == key) return *plans.last;
   auto found = plans.all.find(key);
   if (found == plans.all.end()) {
-    auto plan = std::make_unique<GemmPlan>(recommended_plan(handle, key));
+    auto made = std::make_unique<RememberedGemm>(usable_plans(handle, key, kCandidates).front());
     if (plans.all.size() >= kMostPlans) {
       plans.last = nullptr;
       plans.all.clear();
     }
-    found = plans.all.emplace(key, std::move(plan)).first;
+    found = plans.all.emplace(key, std::move(made)).first;
   }
   plans.last = found->second.get();
   return *plans.last;
+}
+
+std::uint64_t& undecided_products() {
+  thread_local std::uint64_t count = 0;
+  return count;
 }
 
 }  // namespace weft::cuda

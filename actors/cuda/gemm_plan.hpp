@@ -4,12 +4,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "actors/cuda/blas.hpp"
 #include "framework/cuda.hpp"
 
 namespace weft::cuda {
+
+class GemmTrials;
 
 /// All that cuBLASLt's choice of an algorithm depends on. Column-major, as cuBLAS counts: the
 /// transposed product, so that row-major C = A·B is cᵀ = bᵀ·aᵀ.
@@ -47,8 +50,29 @@ std::vector<GemmPlan> gemm_candidates(cublasLtHandle_t handle, const GemmKey& ke
 void launch(Cuda& cuda, GemmPlan& plan, const Gemm<float>& product, void* workspace);
 void launch(Cuda& cuda, GemmPlan& plan, const Gemm<double>& product, void* workspace);
 
+/// Up to `most` plans for `key`, the one that is used unless another is faster first. They may do
+/// the epilogue apart. Throws `DeviceError` if there is none.
+std::vector<GemmPlan> usable_plans(cublasLtHandle_t handle, const GemmKey& key, int most);
+
+/// What a thread knows of a key.
+struct RememberedGemm {
+  explicit RememberedGemm(const GemmPlan& recommended);
+  RememberedGemm(const RememberedGemm&) = delete;
+  RememberedGemm& operator=(const RememberedGemm&) = delete;
+  ~RememberedGemm();
+
+  GemmPlan plan;
+  std::uint32_t calls = 0;             ///< counted until it is settled, where products are tuned
+  bool is_settled = false;             ///< the plan stays
+  std::unique_ptr<GemmTrials> trials;  ///< while others are tried
+};
+
 /// The plan for `key`, made at the thread's first call with it. Valid until the thread's next call.
 /// Throws `DeviceError`.
-GemmPlan& gemm_plan(cublasLtHandle_t handle, const GemmKey& key);
+RememberedGemm& gemm_plan(cublasLtHandle_t handle, const GemmKey& key);
+
+/// Products that this thread has launched while it was still being found out which algorithm is the
+/// fastest for them, or before. What captures work that launches some should wait a little.
+std::uint64_t& undecided_products();
 
 }  // namespace weft::cuda

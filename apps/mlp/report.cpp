@@ -81,6 +81,13 @@ std::string describe_machine(const Runtime& runtime, const Trainer& trainer, std
   if (runtime.is_simulated())
     text += "          simulated: times are virtual, by a model of the machine" +
             std::string(runtime.has_data() ? "\n" : "; nothing is computed\n");
+  if (runtime.tunes_products() &&
+      std::any_of(devices.begin(), devices.end(),
+                  [&](const Device& device) { return runtime.engine_of(device) == "cuda"; }))
+    text +=
+        "          the fastest products are looked for on the way (WEFT_TUNE): another run differs "
+        "in "
+        "the last bits\n";
   constexpr std::size_t kMany = 16;
   const auto cuts = trainer.shares().cuts(batch);
   text += "devices   ";

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "actors/cuda/blas.hpp"
+#include "actors/cuda/gemm_plan.hpp"
 #include "actors/cuda/plain_cuda.hpp"
 #include "framework/failure.hpp"
 #include "support/catch.hpp"
@@ -207,6 +208,36 @@ TEST_CASE("extents that do not fit are refused with their values", "[cuda][gpu]"
   product.lda = 6;
   product.epilogue = Epilogue::Bias;
   CHECK_THROWS_WITH(gemm(cuda, product), contains_text("needs a bias"));
+}
+
+// What is tried goes nowhere, and what wins is as right as what was recommended.
+TEST_CASE("products stay right while faster algorithms are looked for, and end with a decision",
+          "[cuda][gpu]") {
+  WEFT_NEEDS_GPU();
+  for (const Precision precision : {Precision::Fp32, Precision::Tf32}) {
+    PlainCuda cuda;
+    cuda.tune_products();
+    cuda.set_precision(precision);
+    const double allowed = precision == Precision::Fp32 ? 1e-6 : 2e-3;
+    for (const auto& [beta, epilogue] :
+         {std::pair{0.0f, Epilogue::Relu}, std::pair{1.0f, Epilogue::None}}) {
+      const Case shape{512, 320, 256};
+      std::uint64_t before = undecided_products();
+      int calls = 0;
+      do {
+        before = undecided_products();
+        check_product<float>(cuda, shape, false, false, 1, beta, epilogue, allowed);
+        ++calls;
+      } while (undecided_products() > before && calls < 400);
+      INFO(calls << " calls");
+      CHECK(calls > 8);
+      CHECK(calls < 400);
+    }
+    // Too small to be worth it.
+    const std::uint64_t before = undecided_products();
+    check_product<float>(cuda, {64, 64, 64}, false, false, 1, 0, Epilogue::None, allowed);
+    CHECK(undecided_products() == before);
+  }
 }
 
 }  // namespace

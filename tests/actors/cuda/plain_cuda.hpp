@@ -71,6 +71,7 @@ class PlainCuda final : public Cuda {
   [[nodiscard]] cusolverDnContext* solver() override;
   [[nodiscard]] int device() const override { return 0; }
   [[nodiscard]] Precision precision() const override { return precision_; }
+  [[nodiscard]] bool tunes_products() const override { return tunes_; }
   /// Poisoned at each call, unless told otherwise.
   [[nodiscard]] void* scratch(std::size_t bytes) override;
   void clear(void* data, std::size_t bytes) override;
@@ -84,6 +85,7 @@ class PlainCuda final : public Cuda {
   void keep_scratch() { poisons_ = false; }
 
   void set_precision(Precision precision) { precision_ = precision; }
+  void tune_products() { tunes_ = true; }
   void synchronise();
 
  private:
@@ -94,6 +96,7 @@ class PlainCuda final : public Cuda {
   void* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
   bool poisons_ = true;
+  bool tunes_ = false;
   Precision precision_ = Precision::Fp32;
 };
 
