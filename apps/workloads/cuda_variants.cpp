@@ -7,7 +7,10 @@ namespace weft::workloads {
 void add_cuda_variants() {
 #if WEFT_HAVE_CUDA
   static std::once_flag once;
-  std::call_once(once, add_tile_variants);
+  std::call_once(once, [] {
+    add_tile_variants();
+    add_stencil_variants();
+  });
 #endif
 }
 

@@ -5,67 +5,10 @@
 
 #include "apps/workloads/list.hpp"
 #include "apps/workloads/measured.hpp"
+#include "apps/workloads/stencil_kernels.hpp"
 
 namespace weft::workloads {
 namespace {
-
-constexpr std::uint64_t kSeed = 4;
-constexpr float kCentre = 0.5f, kSide = 0.125f;
-
-const auto& fill_strip() {
-  static const auto kernel = Kernel("fill_strip")
-                                 .cpu([](Cpu&, std::int64_t first_row, Out<float> strip) {
-                                   const auto first =
-                                       static_cast<std::uint64_t>(first_row * strip.dim(1));
-                                   for (std::size_t i = 0; i < strip.size(); ++i)
-                                     strip[i] = random_element(kSeed, first + i);
-                                 })
-                                 .cost([](std::int64_t, Out<float> strip) {
-                                   return Cost{0, 4.0 * static_cast<double>(strip.size())};
-                                 });
-  return kernel;
-}
-
-// The first and the last row of a strip, for its neighbours.
-const auto& edges() {
-  static const auto kernel =
-      Kernel("edges")
-          .cpu([](Cpu&, In<float> strip, Out<float> top, Out<float> bottom) {
-            std::copy_n(strip.begin(), top.size(), top.begin());
-            std::copy_n(strip.end() - bottom.size(), bottom.size(), bottom.begin());
-          })
-          .cost([](In<float>, Out<float> top, Out<float> bottom) {
-            return Cost{0, 8.0 * static_cast<double>(top.size() + bottom.size())};
-          });
-  return kernel;
-}
-
-const auto& relax() {
-  static const auto kernel =
-      Kernel("relax")
-          .cpu([](Cpu& cpu, In<float> from, In<float> above, In<float> below, Out<float> to) {
-            const auto rows = static_cast<std::size_t>(from.dim(0));
-            const auto width = static_cast<std::size_t>(from.dim(1));
-            cpu.parallel_ranges(rows, 64, [&](std::size_t begin, std::size_t end) {
-              for (std::size_t i = begin; i < end; ++i) {
-                const float* row = from.data() + i * width;
-                const float* up = i > 0 ? row - width : above.data();
-                const float* down = i + 1 < rows ? row + width : below.data();
-                float* next = to.data() + i * width;
-                for (std::size_t j = 0; j < width; ++j) {
-                  const float left = j > 0 ? row[j - 1] : 0.0f;
-                  const float right = j + 1 < width ? row[j + 1] : 0.0f;
-                  next[j] = kCentre * row[j] + kSide * (up[j] + down[j] + left + right);
-                }
-              }
-            });
-          })
-          .cost([](In<float> from, In<float>, In<float>, Out<float>) {
-            return Cost{6.0 * static_cast<double>(from.size()),
-                        8.0 * static_cast<double>(from.size())};
-          });
-  return kernel;
-}
 
 struct Strip {
   Device device;
@@ -110,14 +53,14 @@ std::vector<double> reference(std::int64_t n, std::int64_t steps) {
   for (std::int64_t i = 0; i < n; ++i)
     for (std::int64_t j = 0; j < n; ++j)
       now[static_cast<std::size_t>((i + 1) * wide + j + 1)] =
-          static_cast<double>(random_element(kSeed, static_cast<std::uint64_t>(i * n + j)));
+          static_cast<double>(random_element(kStencilSeed, static_cast<std::uint64_t>(i * n + j)));
   for (std::int64_t s = 0; s < steps; ++s) {
     for (std::int64_t i = 1; i <= n; ++i)
       for (std::int64_t j = 1; j <= n; ++j) {
         const double* at = now.data() + i * wide + j;
         next[static_cast<std::size_t>(i * wide + j)] =
-            static_cast<double>(kCentre) * *at +
-            static_cast<double>(kSide) * (at[-wide] + at[wide] + at[-1] + at[1]);
+            static_cast<double>(kStencilCentre) * *at +
+            static_cast<double>(kStencilSide) * (at[-wide] + at[wide] + at[-1] + at[1]);
       }
     now.swap(next);
   }

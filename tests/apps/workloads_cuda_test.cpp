@@ -1,10 +1,11 @@
-// The cuda variants of the tiles' kernels against their cpu variants, one by one.
+// The cuda variants of the workloads' kernels against their cpu variants, one by one.
 #include <cmath>
 #include <limits>
 
 #include "actors/cuda/variant_calls.hpp"
 #include "apps/workloads/cuda_variants.hpp"
 #include "apps/workloads/measured.hpp"
+#include "apps/workloads/stencil_kernels.hpp"
 #include "apps/workloads/tile_kernels.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
@@ -109,6 +110,25 @@ TEMPLATE_TEST_CASE("a matrix that is not positive definite leaves NaN on a GPU",
   const auto l = a.device();
   for (std::int64_t i = 0; i < kN; ++i)
     REQUIRE(std::isnan(l[static_cast<std::size_t>(i * (kN + 1))]));
+}
+
+TEST_CASE("the stencil's kernels are the same on a GPU", "[gpu]") {
+  WEFT_NEEDS_GPU();
+  add_cuda_variants();
+  test::PlainCuda cuda;
+  for (const std::int64_t n : {1, 5, 127, 128, 129, 300})
+    for (const std::int64_t rows : {1, 2, 7, 8, 9, 33}) {
+      INFO("strip of " << rows << " x " << n);
+      TwinTensor<float> strip({rows, n}), top({n}), bottom({n}), next({rows, n});
+      call_both(cuda, fill_strip(), std::int64_t{11}, strip);
+      check_same(strip, 0);
+      call_both(cuda, edges(), strip, top, bottom);
+      check_same(top, 0);
+      check_same(bottom, 0);
+      TwinTensor<float> above({n}, values<float>(n, 1)), below({n}, values<float>(n, 2));
+      call_both(cuda, relax(), strip, above, below, next);
+      check_same(next, 2e-7);  // products may be rounded before they are added, or not
+    }
 }
 
 }  // namespace
