@@ -57,7 +57,8 @@ class Grouping {
       if (node.owner != plan_.nodes[older].owner || node.priority != plan_.nodes[older].priority)
         return false;
       for (const PlanGraph::Edge& edge : node.edges)
-        if (plan_.nodes[edge.producer].owner != node.owner) return false;
+        if (plan_.nodes[edge.producer].owner != node.owner && !waits_for(older, edge.producer))
+          return false;
       for (const PlanGraph::Entry& entry : node.entries)
         if (entry.slot != PlanGraph::kNone && is_late_[entry.slot] && !has_entry(older, entry.slot))
           return false;
@@ -65,6 +66,14 @@ class Grouping {
     // Nothing is behind the newest node yet.
     return !comes_around(older, younger) &&
            (members_[younger].size() == 1 || !comes_around(younger, older));
+  }
+
+  [[nodiscard]] bool waits_for(std::uint32_t group, std::uint32_t producer) const {
+    return std::any_of(members_[group].begin(), members_[group].end(), [&](std::uint32_t member) {
+      const auto& edges = plan_.nodes[member].edges;
+      return std::any_of(edges.begin(), edges.end(),
+                         [&](const auto& edge) { return edge.producer == producer; });
+    });
   }
 
   [[nodiscard]] bool has_entry(std::uint32_t group, std::uint32_t slot) const {

@@ -20,10 +20,10 @@ struct BundledPlan {
 };
 
 /// Puts nodes of one device together of which one needs another's data, of those with `may_bundle`.
-/// Groups are merged if nothing outside stands between them, and if the younger waits for no other
-/// actor and for no late data that the older does not wait for: so a bundle begins as soon as its
-/// first node could. A node that another actor waits for is its bundle's last. `is_late`, by slot:
-/// what it holds when a replay begins may still be on its way from elsewhere.
+/// Groups are merged if nothing outside stands between them, and if the younger waits for nothing
+/// of another actor and for no late data that the older does not wait for: so a bundle begins as
+/// soon as its first node could. A node that another actor waits for is its bundle's last.
+/// `is_late`, by slot: what it holds when a replay begins may still be on its way from elsewhere.
 BundledPlan bundle_nodes(const PlanGraph& plan, const std::vector<bool>& may_bundle,
                          const std::vector<bool>& is_late);
 

@@ -42,7 +42,7 @@ bool is_captured(CUstream_st* stream) {
 // Looks for a faster algorithm for what comes often and is large enough.
 template <class T>
 void tune(Cuda& cuda, RememberedGemm& known, const Gemm<T>& product) {
-  constexpr std::uint32_t kOften = 8;
+  constexpr std::uint32_t kOften = 64;
   constexpr int kCandidates = 32;
   if (!GemmTrials::are_worth_it(known.plan.key)) {
     known.is_settled = true;

@@ -58,14 +58,14 @@ void run_gather(Cpu& cpu, std::uint64_t first, In<std::uint8_t> images, In<std::
   });
 }
 
-void run_normalise(Cpu& cpu, float scale, In<float> offsets, In<std::uint8_t> records, Out<float> x,
-                   Out<std::uint8_t> y) {
+void run_normalise(Cpu& cpu, std::uint64_t first, float scale, In<float> offsets,
+                   In<std::uint8_t> records, Out<float> x, Out<std::uint8_t> y) {
   const std::size_t pixels = offsets.size();
   const auto width = static_cast<std::size_t>(x.dim(1));
   const auto bytes = static_cast<std::size_t>(records.dim(1));
   cpu.parallel_ranges(y.size(), kRowsTogether, [&](std::size_t begin, std::size_t end) {
     for (std::size_t row = begin; row < end; ++row) {
-      const std::uint8_t* record = records.data() + row * bytes;
+      const std::uint8_t* record = records.data() + (first + row) * bytes;
       normalise_row(record, scale, offsets, x.data() + row * width, width);
       y[row] = record[pixels];
     }
@@ -136,14 +136,19 @@ gather() {
   return kernel;
 }
 
-const Kernel<float, In<float>, In<std::uint8_t>, Out<float>, Out<std::uint8_t>>& normalise() {
-  static const Kernel<float, In<float>, In<std::uint8_t>, Out<float>, Out<std::uint8_t>> kernel =
-      Kernel("mlp_normalise")
-          .cpu(run_normalise)
-          .cost([](float, In<float>, In<std::uint8_t> records, Out<float> x, Out<std::uint8_t>) {
-            return Cost{2 * static_cast<double>(x.size()),
-                        static_cast<double>(records.size() + sizeof(float) * x.size())};
-          });
+const Kernel<std::uint64_t, float, In<float>, In<std::uint8_t>, Out<float>, Out<std::uint8_t>>&
+normalise() {
+  static const Kernel<std::uint64_t, float, In<float>, In<std::uint8_t>, Out<float>,
+                      Out<std::uint8_t>>
+      kernel = Kernel("mlp_normalise")
+                   .cpu(run_normalise)
+                   .cost([](std::uint64_t, float, In<float>, In<std::uint8_t> records, Out<float> x,
+                            Out<std::uint8_t> y) {
+                     const double bytes =
+                         static_cast<double>(y.size()) * static_cast<double>(records.dim(1));
+                     return Cost{2 * static_cast<double>(x.size()),
+                                 bytes + sizeof(float) * static_cast<double>(x.size())};
+                   });
   return kernel;
 }
 

@@ -33,7 +33,9 @@ const Kernel<std::uint64_t, In<std::uint8_t>, In<std::uint8_t>, In<std::uint32_t
              Out<std::uint8_t>>&
 gather();
 
-/// The second half: x and y from records. Order: scale, offsets, records, x, y.
-const Kernel<float, In<float>, In<std::uint8_t>, Out<float>, Out<std::uint8_t>>& normalise();
+/// The second half: x and y from records `first` … of those that there are. Order: first, scale,
+/// offsets, records, x, y.
+const Kernel<std::uint64_t, float, In<float>, In<std::uint8_t>, Out<float>, Out<std::uint8_t>>&
+normalise();
 
 }  // namespace weft::mlp::kernels

@@ -6,10 +6,11 @@
 namespace weft::mlp {
 namespace {
 
-void run_normalise(Cuda& gpu, float scale, In<float> offsets, In<std::uint8_t> records,
-                   Out<float> x, Out<std::uint8_t> y) {
+void run_normalise(Cuda& gpu, std::uint64_t first, float scale, In<float> offsets,
+                   In<std::uint8_t> records, Out<float> x, Out<std::uint8_t> y) {
   const auto pitch = static_cast<std::size_t>(records.dim(1));
-  const cuda::ByteRows from{records.data(), pitch, records.data() + offsets.size(), pitch, nullptr};
+  const std::uint8_t* const begin = records.data() + first * pitch;
+  const cuda::ByteRows from{begin, pitch, begin + offsets.size(), pitch, nullptr};
   cuda::normalise(gpu.stream(), x.data(), y.data(), y.size(), offsets.size(),
                   static_cast<std::size_t>(x.dim(1)), from, scale, offsets.data());
 }

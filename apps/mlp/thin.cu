@@ -14,7 +14,7 @@ constexpr int kThinLanes = 32;
 
 // A block sums 32 rows of g: a lane a row, and the rows of a and d shared out among its warps and
 // the blocks of its cluster. Their sums meet in shared memory.
-template <int kWarps, int kColumns, int kSlices>
+template <int kWarps, int kColumns, int kSlices, int kTogether>
 __global__ void __cluster_dims__(1, kSlices, 1) __launch_bounds__(kWarps * 32)
     thin_kernel(ThinProduct product) {
   __shared__ float partial[kWarps][kColumns][kThinLanes];
@@ -26,10 +26,7 @@ __global__ void __cluster_dims__(1, kSlices, 1) __launch_bounds__(kWarps * 32)
 #pragma unroll
   for (int c = 0; c < kColumns; ++c) sums[c] = 0;
   constexpr std::size_t kStride = static_cast<std::size_t>(kWarps) * kSlices;
-#pragma unroll 4
-  for (std::size_t r = blockIdx.y * kWarps + static_cast<std::size_t>(warp); r < product.rows;
-       r += kStride) {
-    const float x = a[r * static_cast<std::size_t>(product.width)];
+  const auto add_row = [&](std::size_t r, float x) {
     const float* d = product.d + r * static_cast<std::size_t>(columns);
     if constexpr (kColumns == 10) {  // rows of 40 bytes: pairs are aligned
 #pragma unroll
@@ -43,7 +40,18 @@ __global__ void __cluster_dims__(1, kSlices, 1) __launch_bounds__(kWarps * 32)
       for (int c = 0; c < kColumns; ++c)
         if (c < columns) sums[c] = fmaf(x, __ldg(d + c), sums[c]);
     }
+  };
+  const std::size_t width = static_cast<std::size_t>(product.width);
+  std::size_t r = blockIdx.y * kWarps + static_cast<std::size_t>(warp);
+  // Some rows of a are on their way at once: it comes from memory, d from a cache.
+  for (; r + (kTogether - 1) * kStride < product.rows; r += kTogether * kStride) {
+    float x[kTogether];
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) x[k] = a[(r + k * kStride) * width];
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) add_row(r + k * kStride, x[k]);
   }
+  for (; r < product.rows; r += kStride) add_row(r, a[r * width]);
 #pragma unroll
   for (int c = 0; c < kColumns; ++c) partial[warp][c][lane] = sums[c];
   __syncthreads();
@@ -80,9 +88,9 @@ void launch(cudaStream_t stream, const ThinProduct& product) {
   constexpr std::size_t kManyRows = 4 * kWarps;
   constexpr unsigned kManyBlocks = 66;  // half of an H200's multiprocessors
   if (product.rows > kManyRows && blocks < kManyBlocks)
-    thin_kernel<kWarps, kColumns, 4><<<dim3(blocks, 4), kWarps * 32, 0, stream>>>(product);
+    thin_kernel<kWarps, kColumns, 4, 4><<<dim3(blocks, 4), kWarps * 32, 0, stream>>>(product);
   else
-    thin_kernel<kWarps, kColumns, 1><<<blocks, kWarps * 32, 0, stream>>>(product);
+    thin_kernel<kWarps, kColumns, 1, 16><<<blocks, kWarps * 32, 0, stream>>>(product);
   WEFT_CHECK_LAUNCH("mlp thin_product");
 }
 

@@ -80,11 +80,14 @@ class Trainer {
 
   // Where minibatches are in the training set: at `first` of `order`. `windows`, a device each:
   // parts of it where devices gather by themselves, at `in_window` of them; empty: `order`.
+  // `records`: what is gathered for the one device already, at `in_records` of them; or nothing.
   struct Where {
     const Order& order;
     std::size_t first = 0;
     const std::vector<Order>& windows;
     std::size_t in_window = 0;
+    Tensor<std::uint8_t> records;
+    std::size_t in_records = 0;
   };
   // Some steps in a row as a plan. What is where in the training set is not in it: a window of the
   // order is copied to each device before a replay.
@@ -98,6 +101,11 @@ class Trainer {
   [[nodiscard]] std::vector<Shard> load(const Tensor<std::uint8_t>& images,
                                         const Tensor<std::uint8_t>& labels, const Where& where,
                                         std::size_t rows) const;
+  [[nodiscard]] Tensor<std::uint8_t> gather(const Tensor<std::uint8_t>& images,
+                                            const Tensor<std::uint8_t>& labels, const Order& order,
+                                            std::size_t first, std::int64_t count,
+                                            const Device& loader) const;
+  [[nodiscard]] std::size_t steps_together() const;
   std::vector<Future> step(const Where& where, std::size_t rows);
   [[nodiscard]] std::size_t steps_in_plan() const;
   [[nodiscard]] std::vector<std::size_t> rows_of_steps(std::size_t first, std::size_t count) const;

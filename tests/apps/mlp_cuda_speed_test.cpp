@@ -75,8 +75,9 @@ void measure(PlainCuda& cuda, std::int64_t hidden, std::int64_t batch) {
   new ((*run_second).scalars()) std::tuple<float, float>(0.1f, 0.0f);
   const test::LooseOp run_first(descend, {in(rx), in(rdh), out(rw1), out(rnone)}, 8);
   new ((*run_first).scalars()) std::tuple<float, float>(0.1f, 0.0f);
-  const test::LooseOp run_normalise(normalise, {in(roffsets), in(rrecords), out(rx), out(ry)}, 4);
-  new ((*run_normalise).scalars()) std::tuple<float>(0.01f);
+  const test::LooseOp run_normalise(normalise, {in(roffsets), in(rrecords), out(rx), out(ry)},
+                                    sizeof(std::tuple<std::uint64_t, float>));
+  new ((*run_normalise).scalars()) std::tuple<std::uint64_t, float>(0, 0.01f);
 
   std::printf("784-%d-10, batch %d\n", int(hidden), int(batch));
   const auto part = [&](const char* name, const KernelCode& code, const test::LooseOp& op) {

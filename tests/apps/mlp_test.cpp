@@ -104,7 +104,8 @@ TEST_CASE("replayed steps are the submitted ones to the bit", "[apps]") {
   Session session;
   for (const std::string devices :
        {"--devices gpu0,gpu1", "--devices socket0", "--devices gpu0 --input resident",
-        "--devices gpu0,gpu1,socket0 --share 1,0.7,0.5", "--devices gpu0,gpu1 --simulate"}) {
+        "--devices gpu0", "--devices gpu0,gpu1,socket0 --share 1,0.7,0.5",
+        "--devices gpu0,gpu1 --simulate"}) {
     INFO(devices);
     const std::string rest = " --epochs 3 " + devices + " --save ";
     const std::string planned = session.file("planned"), plain = session.file("plain");

@@ -147,6 +147,9 @@ TEST_CASE("nodes that follow each other on one device go together", "[plan]") {
   PlanGraph fed =
       graph_of({{}, {{0}}, {}, {{2}}, {{1}, {3}}});  // the second load comes over a link
   CHECK(bundled(fed, "AABAA") == Members{{0, 1}, {2}, {3, 4}});
+  // Two steps whose data come by one copy: the second has nothing more to wait for.
+  PlanGraph together = graph_of({{}, {{0}}, {{1}}, {{0}}, {{2}, {3}}});
+  CHECK(bundled(together, "BAAAA") == Members{{0}, {1, 2, 3, 4}});
 }
 
 TEST_CASE("bundles keep every order there was, and add no circle", "[plan]") {

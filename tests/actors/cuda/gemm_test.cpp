@@ -230,7 +230,7 @@ TEST_CASE("products stay right while faster algorithms are looked for, and end w
         ++calls;
       } while (undecided_products() > before && calls < 400);
       INFO(calls << " calls");
-      CHECK(calls > 8);
+      CHECK(calls > 64);
       CHECK(calls < 400);
     }
     // Too small to be worth it.
