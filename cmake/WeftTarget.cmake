@@ -57,10 +57,15 @@ function(weft_library name)
   set_property(GLOBAL APPEND PROPERTY WEFT_LIBRARIES weft_${name})
 endfunction()
 
-# weft_test(NAME SOURCES … [LIBS …] [TIMEOUT SECONDS] [SERIAL]): a Catch2 program and one ctest for
-# it. SERIAL keeps other tests away from one that measures.
+# weft_test(NAME SOURCES … [LIBS …] [TIMEOUT SECONDS] [SERIAL] [ONE_THREAD]): a Catch2 program and one
+# ctest for it. SERIAL keeps other tests away from one that measures. What is under test with
+# ONE_THREAD has no threads, so the thread sanitizer finds nothing there: it is left out of its build.
 function(weft_test name)
-  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL;ONE_THREAD;NO_CTEST" "TIMEOUT" "SOURCES;LIBS" ${ARGN})
+  if(ARG_ONE_THREAD AND WEFT_SANITIZE STREQUAL "thread")
+    message(STATUS "test ${name}: one thread, left out under TSan")
+    return()
+  endif()
   add_executable(${name}_test ${ARG_SOURCES})
   target_include_directories(${name}_test PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
   if(NOT WEFT_SANITIZE)
@@ -70,9 +75,42 @@ function(weft_test name)
   set_target_properties(${name}_test PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests
     UNITY_BUILD OFF)
+  if(ARG_NO_CTEST)  # the caller adds its own
+    return()
+  endif()
   add_test(NAME ${name} COMMAND ${name}_test)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_SERIAL})
+endfunction()
+
+# weft_test_files(NAME FILES A B … [LIBS …] [ONE_THREAD]): one program of A_test.cpp, B_test.cpp …,
+# which share most of their headers, and a ctest NAME_A, NAME_B … for the cases of each file.
+function(weft_test_files name)
+  cmake_parse_arguments(ARG "ONE_THREAD" "" "FILES;LIBS" ${ARGN})
+  set(sources "")
+  set(one_thread "")
+  if(ARG_ONE_THREAD)
+    set(one_thread ONE_THREAD)
+  endif()
+  foreach(file IN LISTS ARG_FILES)
+    list(APPEND sources ${file}_test.cpp)
+  endforeach()
+  weft_test(${name} SOURCES ${sources} LIBS ${ARG_LIBS} ${one_thread} NO_CTEST)
+  if(NOT TARGET ${name}_test)
+    return()
+  endif()
+  set_target_properties(${name}_test PROPERTIES
+    UNITY_BUILD "${CMAKE_UNITY_BUILD}" UNITY_BUILD_BATCH_SIZE 8)
+  set(no_tests_is_an_error "")
+  if(Catch2_VERSION_MAJOR LESS 3)  # later ones need not be asked
+    set(no_tests_is_an_error --warn NoTests)
+  endif()
+  foreach(file IN LISTS ARG_FILES)
+    # Catch2 tags cases with the names of their files.
+    add_test(NAME ${name}_${file}
+      COMMAND ${name}_test --filenames-as-tags ${no_tests_is_an_error} "[#${file}_test]")
+    set_tests_properties(${name}_${file} PROPERTIES TIMEOUT 600)
+  endforeach()
 endfunction()

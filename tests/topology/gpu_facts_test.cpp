@@ -22,7 +22,7 @@ PciAddress at(const char* text) {
   return parse_pci_address(text).value();
 }
 
-bool warns(const Machine& machine, const std::string& code) {
+bool warns_of(const Machine& machine, const std::string& code) {
   return std::any_of(machine.warnings.begin(), machine.warnings.end(),
                      [&](const Warning& warning) { return warning.code == code; });
 }
@@ -153,7 +153,7 @@ TEST_CASE("links straight from GPU to GPU are counted once, from both ends", "[g
     for (GpuFact& gpu : facts.gpus) gpu.peers.assign(2, {});
     const Machine machine = with_gpu_facts(host({"0000:05:00.0", "0000:06:00.0"}), facts);
     CHECK(nvlinks(machine).empty());
-    CHECK(warns(machine, "nvlink_without_peer_access"));
+    CHECK(warns_of(machine, "nvlink_without_peer_access"));
   }
   SECTION("and replace those hwloc has told") {
     connect(facts);
@@ -172,7 +172,7 @@ TEST_CASE("links straight from GPU to GPU are counted once, from both ends", "[g
     add_links(facts.gpus[0], 2, NvlinkRemote::Gpu, at("0000:99:00.0"));
     const Machine machine = with_gpu_facts(host({"0000:05:00.0", "0000:06:00.0"}), facts);
     CHECK(nvlinks(machine).size() == 1);
-    CHECK(warns(machine, "nvlinks_to_hidden_gpus"));
+    CHECK(warns_of(machine, "nvlinks_to_hidden_gpus"));
   }
 }
 
@@ -185,7 +185,7 @@ TEST_CASE("a switch whose GPUs do not reach each other joins nothing", "[gpu_fac
   }
   const Machine machine = with_gpu_facts(host({"0000:05:00.0", "0000:06:00.0"}), facts);
   CHECK(nvlinks(machine).empty());
-  CHECK(warns(machine, "nvlink_without_peer_access"));
+  CHECK(warns_of(machine, "nvlink_without_peer_access"));
 }
 
 TEST_CASE("CUDA's order is not the PCI order", "[gpu_facts]") {
@@ -210,14 +210,14 @@ TEST_CASE("a GPU that CUDA_VISIBLE_DEVICES hides says so", "[gpu_facts]") {
     CHECK(machine.gpus[0].unused_reason == "hidden by CUDA_VISIBLE_DEVICES=\"1\"");
     CHECK(machine.gpus[1].unused_reason.empty());
     CHECK(cuda_ordinals(machine, facts) == std::vector<int>{-1, 0});
-    CHECK_FALSE(warns(machine, "visible_devices_bad"));
+    CHECK_FALSE(warns_of(machine, "visible_devices_bad"));
   }
   SECTION("without NVML") {
     facts.nvml_problem = "libnvidia-ml.so.1 cannot be loaded";
     const Machine machine = with_gpu_facts(bare, facts);
     CHECK_THAT(machine.gpus[0].unused_reason, contains_text("CUDA_VISIBLE_DEVICES is \"1\""));
     CHECK(machine.gpus[1].unused_reason.empty());
-    CHECK(warns(machine, "nvml_missing"));
+    CHECK(warns_of(machine, "nvml_missing"));
   }
   SECTION("with all of them hidden") {
     facts.gpus.clear();
@@ -227,7 +227,7 @@ TEST_CASE("a GPU that CUDA_VISIBLE_DEVICES hides says so", "[gpu_facts]") {
     const Machine machine = with_gpu_facts(bare, facts);
     for (const Gpu& gpu : machine.gpus)
       CHECK(gpu.unused_reason == "hidden by CUDA_VISIBLE_DEVICES=\"\"");
-    CHECK(warns(machine, "cuda_unavailable"));
+    CHECK(warns_of(machine, "cuda_unavailable"));
     CHECK(cuda_ordinals(machine, facts) == std::vector<int>{-1, -1});
   }
 }
@@ -279,8 +279,8 @@ TEST_CASE("without a driver every NVIDIA GPU has the driver's reason", "[gpu_fac
   CHECK(machine.gpus[0].unused_reason == facts.cuda_problem);
   CHECK_THAT(print_tree(machine), contains_text("0000:05:00.0, not used: " + facts.cuda_problem));
   CHECK(machine.gpus[1].unused_reason == bare.gpus[1].unused_reason);
-  CHECK(warns(machine, "cuda_unavailable"));
-  CHECK_FALSE(warns(machine, "nvml_missing"));
+  CHECK(warns_of(machine, "cuda_unavailable"));
+  CHECK_FALSE(warns_of(machine, "nvml_missing"));
   // Apart from that nothing has changed.
   machine.warnings = bare.warnings;
   machine.gpus[0].unused_reason = bare.gpus[0].unused_reason;
@@ -358,7 +358,7 @@ TEST_CASE("GPUs that hwloc does not see are added in PCI order with a warning", 
   connect(facts);
   const Machine machine = with_gpu_facts(host({"0000:05:00.0"}), facts);
   REQUIRE(machine.gpus.size() == 3);
-  CHECK(warns(machine, "gpu_not_on_pci"));
+  CHECK(warns_of(machine, "gpu_not_on_pci"));
   CHECK(machine.gpus[0].pci == at("0000:03:00.0"));
   CHECK(machine.gpus[1].pci == at("0000:05:00.0"));
   CHECK(machine.gpus[0].near == std::vector<MemoryId>{{1}});
@@ -372,7 +372,7 @@ TEST_CASE("GPUs that hwloc does not see are added in PCI order with a warning", 
   REQUIRE(nvlinks(machine).size() == 1);
   CHECK(nvlinks(machine)[0].a == Node(GpuId{0}));
   CHECK(nvlinks(machine)[0].b == Node(GpuId{2}));
-  CHECK_FALSE(warns(machine, "not_connected"));
+  CHECK_FALSE(warns_of(machine, "not_connected"));
 }
 
 TEST_CASE("where there is one socket, a GPU that hwloc does not see is at it", "[gpu_facts]") {
@@ -413,10 +413,10 @@ TEST_CASE("a host bridge is where the driver says that all its GPUs are", "[gpu_
   bare.warnings.push_back({"io_locality_unknown", "hub0 and others are joined to all sockets"});
   facts.gpus[0].numa_node = facts.gpus[1].numa_node = 1;
   CHECK(buses(with_gpu_facts(bare, facts)) == 1);
-  CHECK_FALSE(warns(with_gpu_facts(bare, facts), "io_locality_unknown"));
+  CHECK_FALSE(warns_of(with_gpu_facts(bare, facts), "io_locality_unknown"));
   facts.gpus[0].numa_node = 0;
   CHECK(buses(with_gpu_facts(bare, facts)) == 2);
-  CHECK(warns(with_gpu_facts(bare, facts), "io_locality_unknown"));
+  CHECK(warns_of(with_gpu_facts(bare, facts), "io_locality_unknown"));
   facts.gpus[0].numa_node = -1;
   CHECK(buses(with_gpu_facts(bare, facts)) == 2);
 }
@@ -427,7 +427,7 @@ TEST_CASE("where bus and driver disagree about the NUMA node the bus is kept", "
   facts.gpus[0].numa_node = 1;
   const Machine machine = with_gpu_facts(host({"0000:05:00.0"}), facts);
   CHECK(machine.gpus[0].near == std::vector<MemoryId>{{0}});
-  CHECK(warns(machine, "sources_disagree"));
+  CHECK(warns_of(machine, "sources_disagree"));
 }
 
 TEST_CASE("without NVML, NVLinks follow from native atomics between peers", "[gpu_facts]") {
@@ -447,7 +447,7 @@ TEST_CASE("without NVML, NVLinks follow from native atomics between peers", "[gp
     REQUIRE(nvlinks(machine).size() == 1);
     CHECK(nvlinks(machine)[0].bytes_per_second[0] == 450e9);
     CHECK(nvlinks(machine)[0].provenance == Provenance::Assumed);
-    CHECK(warns(machine, "nvlinks_assumed"));
+    CHECK(warns_of(machine, "nvlinks_assumed"));
   }
   SECTION("eight have a switch") {
     const Machine machine = with_gpu_facts(host(addresses), facts_of(8, true));
@@ -461,12 +461,12 @@ TEST_CASE("without NVML, NVLinks follow from native atomics between peers", "[gp
     for (GpuFact& gpu : facts.gpus) add_links(gpu, 18, NvlinkRemote::Gpu, std::nullopt);
     const Machine machine = with_gpu_facts(host({addresses[0], addresses[1]}), facts);
     REQUIRE(nvlinks(machine).size() == 1);
-    CHECK(warns(machine, "nvlinks_assumed"));
+    CHECK(warns_of(machine, "nvlinks_assumed"));
   }
   SECTION("peers over PCIe have none") {
     const Machine machine = with_gpu_facts(host({addresses[0], addresses[1]}), facts_of(2, false));
     CHECK(nvlinks(machine).empty());
-    CHECK_FALSE(warns(machine, "nvlinks_assumed"));
+    CHECK_FALSE(warns_of(machine, "nvlinks_assumed"));
   }
 }
 

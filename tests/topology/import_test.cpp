@@ -12,7 +12,7 @@ using namespace weft;
 
 namespace {
 
-std::string error_of(const std::string& text) {
+std::string import_error(const std::string& text) {
   try {
     import_machine(text, "sample");
   } catch (const TopologyError& error) {
@@ -203,7 +203,7 @@ TEST_CASE("a broken text is refused with source, place and expectation", "[topol
   };
   for (const std::string& text : cases) {
     INFO(text.substr(0, 2000));
-    const std::string error = error_of(text);
+    const std::string error = import_error(text);
     CHECK(error.find("sample: ") == 0);
     CHECK(error.find('\n') == std::string::npos);
   }
@@ -212,41 +212,41 @@ TEST_CASE("a broken text is refused with source, place and expectation", "[topol
 TEST_CASE("texts made to exhaust the reader are refused", "[topology]") {
   std::string deep = "<topology>", many = "<system version=\"1\"><cpu numaid=\"0\" affinity=\"1\">";
   for (int i = 0; i < 100'000; ++i) deep += "<object type=\"Group\">";
-  CHECK_FALSE(error_of(deep).empty());
+  CHECK_FALSE(import_error(deep).empty());
   std::string closed = "<topology>";
   for (int i = 0; i < 300; ++i) closed += "<object type=\"Machine\">";
   for (int i = 0; i < 300; ++i) closed += "</object>";
-  CHECK(error_of(closed + "</topology>").find("nested") != std::string::npos);
+  CHECK(import_error(closed + "</topology>").find("nested") != std::string::npos);
   for (int i = 0; i < 1'000'100; ++i) many += "<a/>";
-  CHECK(error_of(many + "</cpu></system>").find("more than") != std::string::npos);
-  CHECK_FALSE(error_of(std::string(1'000'000, '[')).empty());
-  CHECK_FALSE(error_of("{\"kind\":" + std::string(1'000'000, '[')).empty());
+  CHECK(import_error(many + "</cpu></system>").find("more than") != std::string::npos);
+  CHECK_FALSE(import_error(std::string(1'000'000, '[')).empty());
+  CHECK_FALSE(import_error("{\"kind\":" + std::string(1'000'000, '[')).empty());
   std::string entity =
       "<!DOCTYPE topology [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b "
       "\"&a;&a;&a;\">]><topology>&b;</topology>";
-  CHECK_FALSE(error_of(entity).empty());
+  CHECK_FALSE(import_error(entity).empty());
 }
 
 TEST_CASE("no host has as many places or hardware threads as these texts say", "[topology]") {
   // Every two places are joined: without a limit these few kilobytes would be millions of links.
   std::string cpus = "<system version=\"1\">", header, rows;
   for (int i = 0; i < 3000; ++i) cpus += "<cpu numaid=\"" + std::to_string(i) + "\"/>";
-  CHECK_THAT(error_of(cpus + "</system>"), contains_text("more than 256 packages"));
+  CHECK_THAT(import_error(cpus + "</system>"), contains_text("more than 256 packages"));
   for (int i = 0; i < 300; ++i) {
     header += "GPU" + std::to_string(i) + " ";
     rows += "GPU" + std::to_string(i);
     for (int k = 0; k < 300; ++k) rows += i == k ? " X" : " SYS";
     rows += " " + std::to_string(i) + " " + std::to_string(i) + "\n";
   }
-  CHECK_THAT(error_of(header + "CPU Affinity NUMA Affinity\n" + rows),
+  CHECK_THAT(import_error(header + "CPU Affinity NUMA Affinity\n" + rows),
              contains_text("more than 256 packages"));
   const std::string mask(20'000, 'f');
   std::string words = "ffffffff";
   for (int i = 0; i < 3000; ++i) words += ",ffffffff";
   for (const std::string& bits : {mask, words})
-    CHECK_THAT(
-        error_of("<system version=\"1\"><cpu numaid=\"0\" affinity=\"" + bits + "\"/></system>"),
-        contains_text("affinity=") && contains_text("at most 65536 bits"));
+    CHECK_THAT(import_error("<system version=\"1\"><cpu numaid=\"0\" affinity=\"" + bits +
+                            "\"/></system>"),
+               contains_text("affinity=") && contains_text("at most 65536 bits"));
 }
 
 TEST_CASE("a file that cannot be read says so", "[topology]") {

@@ -11,7 +11,7 @@ using namespace weft;
 
 namespace {
 
-std::string error_of(const std::string& text) {
+std::string file_error(const std::string& text) {
   try {
     read_machine_file(text, "sample");
   } catch (const TopologyError& error) {
@@ -20,7 +20,7 @@ std::string error_of(const std::string& text) {
   return {};
 }
 
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
+std::string edited_text(std::string text, const std::string& what, const std::string& with) {
   const std::size_t at = text.find(what);
   REQUIRE(at != std::string::npos);
   return text.replace(at, what.size(), with);
@@ -88,20 +88,20 @@ TEST_CASE("a mistake in a machine file is named with its place", "[topology]") {
   const std::string good = samples::kMachineFile;
   const std::pair<std::string, std::string> cases[] = {
       {good.substr(0, 100), "line"},
-      {replaced(good, "\"weft-machine\"", "\"other\""), "kind"},
-      {replaced(good, "\"comment\"", "\"coment\""), "coment"},
-      {replaced(good, "\"0-7\", \"cores\"", "\"7-0\", \"cores\""), "sockets[0].cpus"},
-      {replaced(good, "\"cores\": 4", "\"cores\": 3"), "sockets[0].cores"},
-      {replaced(good, "\"64 GB\"", "\"64 sheep\""), "memories[0].bytes"},
-      {replaced(good, "\"mem1\"", "\"mem7\""), "gpus[0]"},
-      {replaced(good, "\"mem1\"", "\"gpu0\""), "gpus[0].memory"},
-      {replaced(good, "\"kind\": \"pcie\"", "\"kind\": \"pcy\""), "links[1].kind"},
-      {replaced(good, "\"id\": \"link1\"", "\"id\": \"link5\""), "links[1].id"},
-      {replaced(good, "[25e9, 20000000000]", "[25e9]"), "links[1].bytes_per_second"},
-      {replaced(good, "[25e9, 20000000000]", "-1"), "links[1].bytes_per_second"},
-      {replaced(good, "\"b\": \"gpu0\"", "\"b\": \"gpu9\""), "links[1]"},
-      {replaced(good, "\"b\": \"gpu0\"", "\"b\": \"socket0\""), "itself"},
-      {replaced(good, "17179869184", "1e99"), "memories[1].bytes"},
+      {edited_text(good, "\"weft-machine\"", "\"other\""), "kind"},
+      {edited_text(good, "\"comment\"", "\"coment\""), "coment"},
+      {edited_text(good, "\"0-7\", \"cores\"", "\"7-0\", \"cores\""), "sockets[0].cpus"},
+      {edited_text(good, "\"cores\": 4", "\"cores\": 3"), "sockets[0].cores"},
+      {edited_text(good, "\"64 GB\"", "\"64 sheep\""), "memories[0].bytes"},
+      {edited_text(good, "\"mem1\"", "\"mem7\""), "gpus[0]"},
+      {edited_text(good, "\"mem1\"", "\"gpu0\""), "gpus[0].memory"},
+      {edited_text(good, "\"kind\": \"pcie\"", "\"kind\": \"pcy\""), "links[1].kind"},
+      {edited_text(good, "\"id\": \"link1\"", "\"id\": \"link5\""), "links[1].id"},
+      {edited_text(good, "[25e9, 20000000000]", "[25e9]"), "links[1].bytes_per_second"},
+      {edited_text(good, "[25e9, 20000000000]", "-1"), "links[1].bytes_per_second"},
+      {edited_text(good, "\"b\": \"gpu0\"", "\"b\": \"gpu9\""), "links[1]"},
+      {edited_text(good, "\"b\": \"gpu0\"", "\"b\": \"socket0\""), "itself"},
+      {edited_text(good, "17179869184", "1e99"), "memories[1].bytes"},
       {"{}", "kind"},
       {"{\"kind\": \"weft-machine\", \"version\": 9}", "version"},
       {"{\"kind\": \"weft-machine\", \"sockets\": {}}", "sockets"},
@@ -111,7 +111,7 @@ TEST_CASE("a mistake in a machine file is named with its place", "[topology]") {
   };
   for (const auto& [text, place] : cases) {
     INFO(text);
-    const std::string error = error_of(text);
+    const std::string error = file_error(text);
     CHECK(error.find("sample") != std::string::npos);
     CHECK_THAT(error, contains_text(place));
     CHECK(error.find('\n') == std::string::npos);
