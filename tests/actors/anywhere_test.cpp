@@ -11,6 +11,7 @@
 #include "framework/placer.hpp"
 #include "framework/trace.hpp"
 #include "support/catch.hpp"
+#include "support/sanitized.hpp"
 #include "tests/actors/each_engine.hpp"
 #include "tests/actors/simulated_options.hpp"
 
@@ -140,7 +141,8 @@ TEST_CASE("an op goes where its data are if bringing them takes longer than runn
 TEST_CASE("placement comes near the best of all in virtual time") {
   std::mt19937_64 random(11);
   double sum = 0, worst = 0;
-  constexpr int kPrograms = 8;
+  // A simulation has one thread, in which TSan sees nothing.
+  constexpr int kPrograms = fewer_under_tsan(8, 1);
   for (int p = 0; p < kPrograms; ++p) {
     const std::size_t ops = 4 + random() % 3;
     std::vector<double> flops;
@@ -189,7 +191,7 @@ TEST_CASE("placement comes near the best of all in virtual time") {
     worst = std::max(worst, reached / best);
   }
   WARN("mean " << sum / kPrograms << ", worst " << worst << " x the best placement");
-  CHECK(sum / kPrograms <= 1.15);
+  if (kPrograms > 1) CHECK(sum / kPrograms <= 1.15);
   CHECK(worst <= 1.5);
 }
 

@@ -8,6 +8,7 @@
 
 #include "framework/memory_pool.hpp"
 #include "framework/op_pool.hpp"
+#include "support/sanitized.hpp"
 #include "tests/actors/cuda/fake_variants.hpp"
 #include "tests/actors/cuda/host_stream.hpp"
 #include "tests/actors/random_graph.hpp"
@@ -19,6 +20,12 @@ namespace weft::test {
 inline std::uint64_t seeds(std::uint64_t normally) {
   const char* text = std::getenv("WEFT_SEEDS");
   return text && *text ? std::strtoull(text, nullptr, 10) : normally;
+}
+
+/// The part of `seeds(normally)` that is run under TSan, all of them elsewhere. For suites beside
+/// `random_graph_test`, which always runs all.
+inline std::uint64_t seeds_or_part(std::uint64_t normally, std::uint64_t divisor_under_tsan) {
+  return seeds(normally) / fewer_under_tsan<std::uint64_t>(1, divisor_under_tsan);
 }
 
 /// The machines that random graphs run on; `cuda` is this one, where it has CUDA devices.
