@@ -34,37 +34,55 @@ void check(const std::vector<float>& l, std::int64_t n) {
   }
 }
 
+void fill(Tiles& a, const BlockCyclic& grid, std::int64_t n, std::int64_t tile) {
+  for (std::int64_t i = 0; i < a.count(); ++i)
+    for (std::int64_t j = 0; j <= i; ++j)
+      grid.owner(i, j).submit(definite_tile(), n, i * tile, j * tile, out(a.at(i, j)));
+}
+
+void factorise(Tiles& a, const BlockCyclic& grid, Counted& ops) {
+  const std::int64_t count = a.count();
+  for (std::int64_t k = 0; k < count; ++k) {
+    ops.submit(grid.owner(k, k), factor(), inout(a.at(k, k)));
+    for (std::int64_t i = k + 1; i < count; ++i)
+      ops.submit(grid.owner(i, k), solve(), in(a.at(k, k)), inout(a.at(i, k)));
+    for (std::int64_t j = k + 1; j < count; ++j)
+      for (std::int64_t i = j; i < count; ++i)
+        ops.submit(grid.owner(i, j), add_product(), -1.0f, true, in(a.at(i, k)), in(a.at(j, k)),
+                   inout(a.at(i, j)));
+  }
+}
+
 Result run(const Context& context) {
   const std::int64_t n = context.values.number("n"), tile = context.values.number("tile");
   const BlockCyclic grid = tile_grid(context);
   Tiles a(n, tile);
   a.make([](std::int64_t i, std::int64_t j) { return j <= i; },
          [&](std::int64_t i, std::int64_t j) {
-           const Device& device = grid.owner(i, j);
-           auto made = device.tensor<float>({a.extent(i), a.extent(j)});
-           device.submit(definite_tile(), n, i * tile, j * tile, out(made));
-           return made;
+           return grid.owner(i, j).tensor<float>({a.extent(i), a.extent(j)});
          });
+  fill(a, grid, n, tile);
 
   Counted ops;
   Result result;
-  result.seconds = timed(context.runtime, [&] {
-    const std::int64_t count = a.count();
-    for (std::int64_t k = 0; k < count; ++k) {
-      ops.submit(grid.owner(k, k), factor(), inout(a.at(k, k)));
-      for (std::int64_t i = k + 1; i < count; ++i)
-        ops.submit(grid.owner(i, k), solve(), in(a.at(k, k)), inout(a.at(i, k)));
-      for (std::int64_t j = k + 1; j < count; ++j)
-        for (std::int64_t i = j; i < count; ++i)
-          ops.submit(grid.owner(i, j), add_product(), -1.0f, true, in(a.at(i, k)), in(a.at(j, k)),
-                     inout(a.at(i, j)));
-    }
-    a.wait();
-  });
+  if (planned(context)) {
+    // Recording factorises once; the tiles are filled anew for the replay, which is measured.
+    const Plan plan = context.runtime.record([&] { factorise(a, grid, ops); });
+    fill(a, grid, n, tile);
+    result.seconds = timed(context.runtime, [&] { plan.replay().wait(); });
+  } else {
+    result.seconds = timed(context.runtime, [&] {
+      factorise(a, grid, ops);
+      a.wait();
+    });
+  }
   result.flops = std::pow(static_cast<double>(n), 3) / 3;
   result.ops = ops.ops();
-  result.check = checked(context.runtime, "elements of L·Lᵀ against the matrix",
-                         [&] { check(a.to_host(), n); });
+  result.check = checked(context.runtime, "elements of L·Lᵀ against the matrix", [&] {
+    const auto l = a.to_host();
+    check(l, n);
+    result.digest = digest_of(l);
+  });
   return result;
 }
 
@@ -74,7 +92,8 @@ Workload cholesky_workload() {
   return {"cholesky",
           "tiled Cholesky factorisation, right-looking, tiles spread block-cyclically",
           {number("n", 256, 1, 1 << 16, "the matrix is n x n"),
-           number("tile", 64, 1, 1 << 14, "tiles are tile x tile"), placement_parameter()},
+           number("tile", 64, 1, 1 << 14, "tiles are tile x tile"), placement_parameter(),
+           plan_parameter()},
           {definite_tile().code(), factor().code(), solve().code(), add_product().code()},
           run};
 }

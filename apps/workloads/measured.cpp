@@ -29,6 +29,14 @@ double timed(const Runtime& runtime, const std::function<void()>& work) {
   return std::chrono::duration<double>(end - start).count();
 }
 
+Parameter plan_parameter() {
+  return number("plan", 0, 0, 1, "1: the ops are recorded before, a replay of them is measured");
+}
+
+bool planned(const Context& context) {
+  return context.values.number("plan") == 1;
+}
+
 void expect_near(const char* what, std::size_t at, double got, double expected, double bound) {
   if (std::abs(got - expected) <= bound) return;
   std::ostringstream text;
@@ -44,6 +52,13 @@ void expect_same(const char* what, std::span<const float> got, std::span<const f
                       " elements, but the reference has " + std::to_string(expected.size()));
   for (std::size_t i = 0; i < got.size(); ++i)
     expect_near(what, i, static_cast<double>(got[i]), static_cast<double>(expected[i]), 0);
+}
+
+std::uint64_t digest_of(std::span<const float> values, std::uint64_t of_what_came_before) {
+  std::uint64_t hash = of_what_came_before ? of_what_came_before : 0xcbf29ce484222325ull;
+  for (const std::byte byte : std::as_bytes(values))
+    hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3ull;
+  return hash ? hash : 1;
 }
 
 std::string checked(const Runtime& runtime, const std::string& against,

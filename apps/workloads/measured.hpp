@@ -31,10 +31,18 @@ class Counted {
   std::uint64_t ops_ = 0;
 };
 
+/// The parameter `plan` of a workload that can record its ops once and measure a replay of them.
+Parameter plan_parameter();
+/// Whether the run is to do so.
+bool planned(const Context& context);
+
 /// Throws `WrongResult` unless |got - expected| <= bound: `what[at] is …`.
 void expect_near(const char* what, std::size_t at, double got, double expected, double bound);
 /// Throws `WrongResult` unless the two are the same: `what[at] is …`.
 void expect_same(const char* what, std::span<const float> got, std::span<const float> expected);
+
+/// A number that differs where any bit of `values` does, all but surely (FNV-1a; never 0).
+std::uint64_t digest_of(std::span<const float> values, std::uint64_t of_what_came_before = 0);
 
 /// What a result says where nothing was computed.
 inline constexpr const char* kNotChecked = "not checked: no data";

@@ -30,6 +30,8 @@ struct Result {
   std::string check;      ///< `checked: …`, or `not checked: no data`
   /// Further figures by name, such as `alone_seconds`.
   std::vector<std::pair<std::string, double>> figures;
+  /// Of the bits of the result, where the workload takes one; 0: it does not, or there are no data.
+  std::uint64_t digest = 0;
 };
 
 /// What a run gets.
