@@ -25,7 +25,7 @@ struct Options {
   int repeat = 5;
   std::string dtype = "f32", precision = "fp32", to = "pinned";
   std::vector<std::string> only;
-  bool no_relay = false;
+  bool no_relay = false, plan = false;
 };
 
 bool is_wanted(const Options& options, const Experiment& experiment) {
@@ -66,6 +66,7 @@ void print_machine(const Output& output, const Runtime& rt, const Options& optio
                static_cast<long long>(options.n), static_cast<long long>(options.n),
                numbers.c_str(), devices.c_str(), options.repeat);
   if (options.to == "pageable") output.print("results come to memory that the program allocated\n");
+  if (options.plan) output.print("matmuls are recorded once and replayed\n");
   if (!emulated) return;
   const unsigned cores = std::thread::hardware_concurrency();
   output.print("emulated GPUs compute real numbers on this machine's %u hardware threads, ", cores);
@@ -88,6 +89,7 @@ void run(const Options& options) {
   workload.ops = options.ops;
   workload.is_double = options.dtype == "f64";
   workload.precision = parse_precision(options.precision);
+  workload.is_planned = options.plan;
   workload.to_program = options.to == "pageable";
   workload.lanes = made.emulated->compute_lanes;
   const std::string pace = describe_pace(*made.emulated);
@@ -167,6 +169,9 @@ void add_overlap_command(CLI::App& app) {
       ->check(CLI::IsMember({"two_gpus", "copy", "copy_both", "all", "small"}));
   command->add_flag("--no-relay", options->no_relay,
                     "each GPU's results take its own link only, idle or not the others'");
+  command->add_flag("--plan", options->plan,
+                    "record the matmuls of each once and replay them (copies to the host are "
+                    "submitted)");
   command->callback([options] { run(*options); });
 }
 

@@ -1,11 +1,11 @@
 #include "apps/overlap/experiments.hpp"
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 #include <weft/weft.hpp>
 
 #include "apps/overlap/landing.hpp"
+#include "apps/overlap/products.hpp"
 #include "apps/overlap/reference.hpp"
 
 namespace weft::apps {
@@ -14,37 +14,8 @@ namespace {
 // ---- the application: what a user would write
 
 template <class T>
-std::vector<Tensor<T>> run(const Device& device, const Tensor<T>& x, int ops) {
-  std::vector<Tensor<T>> results;
-  for (int i = 0; i < ops; ++i) results.push_back(device.matmul(x, x));
-  return results;
-}
-
-template <class T>
 void copy_to_cpu(const std::vector<Tensor<T>>& results, Landing<T>& landing) {
   for (const auto& result : results) landing.take(result);
-}
-
-template <class T>
-void run_and_copy(const Device& device, const Tensor<T>& x, int ops, Landing<T>& landing) {
-  for (int i = 0; i < ops; ++i) landing.take(device.matmul(x, x));
-}
-
-template <class T>
-std::vector<Tensor<T>> run_in_order(const Device& device, const Tensor<T>& x, int ops) {
-  const auto matmul = [] {
-    if constexpr (std::is_same_v<T, double>)
-      return kernels::matmul_f64();
-    else
-      return kernels::matmul();
-  }();
-  std::vector<Tensor<T>> results;
-  Future before;
-  for (int i = 0; i < ops; ++i) {
-    results.push_back(device.tensor<T>(x.shape()));
-    before = device.submit(matmul, in(x), in(x), out(results.back()), after(before));
-  }
-  return results;
 }
 
 // ---- the experiments
@@ -75,7 +46,8 @@ template <class T>
 std::vector<Row> two_gpus(const Runtime& rt, const Measure& measure, const Workload& work) {
   const Reference<T> reference(rt, work.n, work.precision);
   const auto& x = reference.tensor();
-  std::vector<Tensor<T>> y0, y1;
+  Products<T> y0(rt, rt.gpu(0), x, work.ops, work.is_planned);
+  Products<T> y1(rt, rt.gpu(1), x, work.ops, work.is_planned);
   const auto clear = [&] {
     y0.clear();
     y1.clear();
@@ -84,29 +56,29 @@ std::vector<Row> two_gpus(const Runtime& rt, const Measure& measure, const Workl
   rows.push_back(part("two_gpus/gpu0", "gpu0 runs",
                       measure(
                           [&] {
-                            y0 = run(rt.gpu(0), x, work.ops);
-                            when_all(y0).wait();
+                            y0.start();
+                            y0.wait();
                           },
                           clear)));
   rows.push_back(part("two_gpus/gpu1", "gpu1 runs",
                       measure(
                           [&] {
-                            y1 = run(rt.gpu(1), x, work.ops);
-                            when_all(y1).wait();
+                            y1.start();
+                            y1.wait();
                           },
                           clear)));
   rows.push_back(at_once("two_gpus/both", "both at once",
                          measure(
                              [&] {
-                               y0 = run(rt.gpu(0), x, work.ops);
-                               y1 = run(rt.gpu(1), x, work.ops);
-                               when_all(y0).wait();
-                               when_all(y1).wait();
+                               y0.start();
+                               y1.start();
+                               y0.wait();
+                               y1.wait();
                              },
                              clear),
                          rows));
-  check(reference, y0);
-  check(reference, y1);
+  check(reference, y0.results());
+  check(reference, y1.results());
   return rows;
 }
 
@@ -114,21 +86,21 @@ template <class T>
 std::vector<Row> run_then_copy(const Runtime& rt, const Measure& measure, const Workload& work) {
   const Reference<T> reference(rt, work.n, work.precision);
   const auto& x = reference.tensor();
-  std::vector<Tensor<T>> y;
+  Products<T> y(rt, rt.gpu(0), x, work.ops, work.is_planned);
   Landing<T> landing(reference, work.ops, work.to_program);
   const auto clear = [&] { landing.clear(); };
   std::vector<Row> rows;
   rows.push_back(part("copy/run", "run on gpu0",
                       measure(
                           [&] {
-                            y = run(rt.gpu(0), x, work.ops);
-                            when_all(y).wait();
+                            y.start();
+                            y.wait();
                           },
                           [&] { y.clear(); })));
   rows.push_back(part("copy/copy", "copy to the CPU",
                       measure(
                           [&] {
-                            copy_to_cpu(y, landing);
+                            copy_to_cpu(y.results(), landing);
                             landing.wait();
                           },
                           clear)));
@@ -137,7 +109,7 @@ std::vector<Row> run_then_copy(const Runtime& rt, const Measure& measure, const 
   rows.push_back(at_once("copy/run_and_copy", "run and copy",
                          measure(
                              [&] {
-                               run_and_copy(rt.gpu(0), x, work.ops, landing);
+                               y.start(landing);
                                landing.wait();
                              },
                              clear),
@@ -150,29 +122,28 @@ template <class T>
 std::vector<Row> copy_from_both(const Runtime& rt, const Measure& measure, const Workload& work) {
   const Reference<T> reference(rt, work.n, work.precision);
   const auto& x = reference.tensor();
+  Products<T> y0(rt, rt.gpu(0), x, work.ops, work.is_planned);
+  Products<T> y1(rt, rt.gpu(1), x, work.ops, work.is_planned);
   Landing<T> landing0(reference, work.ops, work.to_program);
   Landing<T> landing1(reference, work.ops, work.to_program);
   const auto clear = [&] {
     landing0.clear();
     landing1.clear();
   };
-  const auto alone = [&](const Device& device, Landing<T>& landing) {
+  const auto alone = [&](const Device& device, Products<T>& products, Landing<T>& landing) {
     return part("copy_both/" + device.name(), device.name() + " runs and copies",
                 measure(
                     [&] {
-                      run_and_copy(device, x, work.ops, landing);
+                      products.start(landing);
                       landing.wait();
                     },
                     clear));
   };
-  std::vector<Row> rows{alone(rt.gpu(0), landing0), alone(rt.gpu(1), landing1)};
+  std::vector<Row> rows{alone(rt.gpu(0), y0, landing0), alone(rt.gpu(1), y1, landing1)};
   rows.push_back(at_once("copy_both/both", "both at once",
                          measure(
                              [&] {
-                               for (int i = 0; i < work.ops; ++i) {
-                                 landing0.take(rt.gpu(0).matmul(x, x));
-                                 landing1.take(rt.gpu(1).matmul(x, x));
-                               }
+                               Products<T>::start(y0, landing0, y1, landing1);
                                landing0.wait();
                                landing1.wait();
                              },
@@ -187,20 +158,24 @@ template <class T>
 std::vector<Row> everything(const Runtime& rt, const Measure& measure, const Workload& work) {
   const Reference<T> reference(rt, work.n, work.precision);
   const auto& x = reference.tensor();
-  const auto earlier = run(rt.gpu(0), x, work.ops);
-  std::vector<Tensor<T>> c, y0, y1;
+  Products<T> before(rt, rt.gpu(0), x, work.ops, false);
+  before.start();
+  const auto& earlier = before.results();
+  Products<T> y0(rt, rt.gpu(0), x, work.ops, work.is_planned);
+  Products<T> y1(rt, rt.gpu(1), x, work.ops, work.is_planned);
+  Products<T> c(rt, rt.socket(0), x, work.ops, work.is_planned);
   Landing<T> landing(reference, work.ops, work.to_program);
   const auto clear = [&] {
-    for (auto* results : {&y0, &y1, &c}) results->clear();
+    for (auto* products : {&y0, &y1, &c}) products->clear();
     landing.clear();
   };
   std::vector<Row> rows;
-  const auto run_on = [&](const Device& device, std::vector<Tensor<T>>& results) {
+  const auto run_on = [&](const Device& device, Products<T>& products) {
     return part("all/" + device.name(), device.name() + " runs",
                 measure(
                     [&] {
-                      results = run(device, x, work.ops);
-                      when_all(results).wait();
+                      products.start();
+                      products.wait();
                     },
                     clear));
   };
@@ -218,15 +193,15 @@ std::vector<Row> everything(const Runtime& rt, const Measure& measure, const Wor
                          measure(
                              [&] {
                                copy_to_cpu(earlier, landing);
-                               y0 = run(rt.gpu(0), x, work.ops);
-                               y1 = run(rt.gpu(1), x, work.ops);
-                               c = run(rt.socket(0), x, work.ops);
+                               y0.start();
+                               y1.start();
+                               c.start();
                                landing.wait();
-                               for (const auto* results : {&y0, &y1, &c}) when_all(*results).wait();
+                               for (const auto* products : {&y0, &y1, &c}) products->wait();
                              },
                              clear),
                          rows));
-  for (const auto* results : {&y0, &y1, &c}) check(reference, *results);
+  for (const auto* products : {&y0, &y1, &c}) check(reference, products->results());
   landing.check();
   return rows;
 }
@@ -235,28 +210,32 @@ template <class T>
 std::vector<Row> small_ops(const Runtime& rt, const Measure& measure, const Workload& work) {
   const Reference<T> reference(rt, std::min<std::int64_t>(work.n, 64), work.precision);
   const auto& x = reference.tensor();
-  std::vector<Tensor<T>> y;
-  const auto clear = [&] { y.clear(); };
+  Products<T> in_order(rt, rt.gpu(0), x, work.ops, work.is_planned, true);
+  Products<T> y(rt, rt.gpu(0), x, work.ops, work.is_planned);
+  const auto clear = [&] {
+    in_order.clear();
+    y.clear();
+  };
   std::vector<Row> rows;
   rows.push_back(part("small/in_order", "one after the other",
                       measure(
                           [&] {
-                            y = run_in_order(rt.gpu(0), x, work.ops);
-                            when_all(y).wait();
+                            in_order.start();
+                            in_order.wait();
                           },
                           clear)));
-  check(reference, y);
+  check(reference, in_order.results());
   Row row = at_once("small/side_by_side", "side by side",
                     measure(
                         [&] {
-                          y = run(rt.gpu(0), x, work.ops);
-                          when_all(y).wait();
+                          y.start();
+                          y.wait();
                         },
                         clear),
                     rows);
   row.ideal_seconds = row.sum_seconds / work.lanes;
   rows.push_back(row);
-  check(reference, y);
+  check(reference, y.results());
   return rows;
 }
 

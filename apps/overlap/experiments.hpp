@@ -36,6 +36,7 @@ struct Workload {
   bool is_double = false;                 ///< elements
   std::uint32_t lanes = 2;                ///< of a GPU, for the ideal of the last experiment
   Precision precision = Precision::Fp32;  ///< of fp32 products on GPUs, for the bound of the checks
+  bool is_planned = false;                ///< matmuls are recorded once, then replayed
   bool to_program = false;  ///< results come to the program's own memory instead of weft's
 };
 

@@ -71,6 +71,7 @@ std::string to_json(const std::vector<Result>& results, const Runtime& runtime,
   json["repeat"] = repeat;
   json["dtype"] = workload.is_double ? "f64" : "f32";
   json["precision"] = to_string(workload.precision);
+  json["plan"] = workload.is_planned;
   json["to"] = workload.to_program ? "pageable" : "pinned";
   return json.dump(2);
 }

@@ -83,6 +83,23 @@ TEST_CASE("paced emulated GPUs overlap with each other and with their links", "[
   CHECK(hidden > 0.7);
 }
 
+TEST_CASE("replayed matmuls give right results in every experiment", "[apps]") {
+  for (const char* more :
+       {"", " --to pageable", " --dtype f64", " --simulate --machine dgx-a100"}) {
+    const Outcome outcome = weft(
+        "overlap --plan --only two_gpus,copy,copy_both,all,small --n 24 --ops 5 --repeat 2 "
+        "--json -" +
+        std::string(more));
+    INFO(more << ": " << outcome.err);
+    REQUIRE(outcome.exit_code == 0);
+    const json result = json::parse(outcome.out);
+    CHECK(result["plan"] == true);
+    CHECK(result["experiments"].size() == 16);
+    CHECK(outcome.err.find("recorded once and replayed") != std::string::npos);
+    CHECK(outcome.err.find("Results checked against dot products") != std::string::npos);
+  }
+}
+
 TEST_CASE("with --json - standard output is JSON alone", "[apps]") {
   const Outcome outcome =
       weft("overlap --only two_gpus --n 16 --ops 3 --repeat 1 --dtype f64 --json -");
