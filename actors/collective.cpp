@@ -42,6 +42,13 @@ std::shared_ptr<const KernelCode> make_code(CollectiveKind kind) {
   code->copy_scalars = [](const void* from, void* to) {
     new (to) Carried(*static_cast<const Carried*>(from));
   };
+  // Kind, bytes and type are those of the kernel and the tensors.
+  code->same_scalars = [](const void* a, const void* b) {
+    const auto &one = *static_cast<const Carried*>(a), &other = *static_cast<const Carried*>(b);
+    return one.group == other.group && one.call.plan == other.call.plan &&
+           one.call.operation.root == other.call.operation.root &&
+           one.call.operation.algorithm == other.call.operation.algorithm;
+  };
   return code;
 }
 

@@ -16,6 +16,7 @@
 #include "framework/device.hpp"
 #include "framework/placement.hpp"
 #include "framework/plan.hpp"
+#include "framework/planned.hpp"
 #include "framework/split.hpp"
 #include "topology/machine.hpp"
 
@@ -183,6 +184,13 @@ class Runtime {
   template <class Body>
   [[nodiscard]] Plan record(Body&& body) const {
     return record_plan(fabric(), std::forward<Body>(body));
+  }
+
+  /// A step that plans itself: `body`, a function of tensors and numbers, is recorded when it is
+  /// called with other shapes than before, and replayed else. See `Planned`.
+  template <class Body>
+  [[nodiscard]] Planned<std::decay_t<Body>> planned(Body&& body) const {
+    return Planned<std::decay_t<Body>>(fabric(), std::forward<Body>(body));
   }
 
   /// Time since the runtime began, as its devices see it: virtual on a simulated machine, which

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -190,16 +191,23 @@ class Kernel {
     };
     if constexpr ((detail::changes_scalar<Given> || ...)) code_->changes_scalars = true;
     using Tuple = detail::Scalars<Given...>;
+    // A tuple itself is never trivially copyable.
+    constexpr bool kArePlain =
+        ((kIsTensor<Given> || std::is_trivially_copyable_v<std::remove_cvref_t<Given>>)&&...);
     if constexpr (!std::is_trivially_destructible_v<Tuple>)
       code_->destroy_scalars = [](Op& op) { std::destroy_at(static_cast<Tuple*>(op.scalars())); };
-    if constexpr (!std::is_trivially_copyable_v<Tuple>)
+    if constexpr (!kArePlain)
       code_->move_scalars = [](void* from, void* to) {
         new (to) Tuple(std::move(*static_cast<Tuple*>(from)));
         std::destroy_at(static_cast<Tuple*>(from));
       };
-    if constexpr (!std::is_trivially_copyable_v<Tuple> && std::is_copy_constructible_v<Tuple>)
+    if constexpr (!kArePlain && std::is_copy_constructible_v<Tuple>)
       code_->copy_scalars = [](const void* from, void* to) {
         new (to) Tuple(*static_cast<const Tuple*>(from));
+      };
+    if constexpr (((kIsTensor<Given> || std::equality_comparable<std::remove_cvref_t<Given>>)&&...))
+      code_->same_scalars = [](const void* a, const void* b) {
+        return *static_cast<const Tuple*>(a) == *static_cast<const Tuple*>(b);
       };
     return Kernel<Given...>(code_);
   }

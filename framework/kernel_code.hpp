@@ -37,6 +37,8 @@ struct KernelCode {
   void (*destroy_scalars)(Op&) = nullptr;
   /// Makes a copy of scalar arguments for one more call; null: their bytes will do.
   void (*copy_scalars)(const void* from, void* to) = nullptr;
+  /// Whether two calls have the same scalar arguments; null: that cannot be told.
+  bool (*same_scalars)(const void* a, const void* b) = nullptr;
   /// Moves the scalar arguments to a call made later and ends their life here; null: their bytes
   /// will do.
   void (*move_scalars)(void* from, void* to) = nullptr;

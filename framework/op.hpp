@@ -84,7 +84,7 @@ struct Op {
     Replica* stale = nullptr;  // replicas this op makes stale: freed when it settles
     Standing* standing;        // what stands behind an op that a plan keeps; see is_standing()
   };
-  std::uint32_t lane = 0;    // lane it was issued on
+  std::uint32_t lane = 0;  // lane it was issued on
   // Its place there, where lanes are told apart by events. Before that: its place among those made,
   // exact within a thread, about right between threads.
   std::uint32_t ticket = 0;

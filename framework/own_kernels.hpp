@@ -22,6 +22,7 @@ KernelCode& sum_partials_kernel();
 /// Bytes of argument 0 that become bytes of argument 1, which may be written for the first time.
 struct ByteRange {
   std::size_t from_offset = 0, to_offset = 0, bytes = 0;
+  friend bool operator==(const ByteRange&, const ByteRange&) = default;
 };
 /// Its only scalar is a `ByteRange`.
 KernelCode& row_copy_kernel();

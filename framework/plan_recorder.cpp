@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "framework/admit.hpp"
+#include "framework/future.hpp"
 #include "framework/gate.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/memory_pool.hpp"
@@ -215,6 +216,15 @@ void PlanRecorder::add_copy(Op* op, TensorState& tensor) {
   made.ready = n;
   made.is_valid = true;
   graph_->tensors[known->second].readers.push_back(n);
+}
+
+Future PlanRecorder::all_done() const {
+  std::vector<Future> all;
+  for (const auto& [op, node] : nodes_) {
+    acquire(const_cast<Op*>(op));
+    all.emplace_back(const_cast<Op*>(op));
+  }
+  return when_all(all);
 }
 
 std::shared_ptr<PlanState> PlanRecorder::finish() {

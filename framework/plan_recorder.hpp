@@ -10,6 +10,7 @@
 
 namespace weft {
 
+class Future;
 struct PlanGraph;
 class PlanState;
 
@@ -27,6 +28,9 @@ class PlanRecorder {
   /// Adds up open reductions, then makes the plan. Throws `UsageError` if something that was
   /// submitted cannot be replayed.
   std::shared_ptr<PlanState> finish();
+
+  /// Done when all has that was submitted so far.
+  [[nodiscard]] Future all_done() const;
 
   /// This thread's for `fabric`; null if it is not recording.
   static PlanRecorder* of(const Fabric& fabric);

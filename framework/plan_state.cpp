@@ -92,32 +92,81 @@ void PlanState::order_locks() {
             [](const Argument& a, const Argument& b) { return a.tensor < b.tensor; });
 }
 
-void PlanState::bind(TensorState* recorded, TensorState* now) {
-  std::lock_guard guard(mutex_);
-  if (!now) throw UsageError("bind: the new tensor is an empty handle");
+std::optional<std::uint32_t> PlanState::number_of(const TensorState* recorded) const {
   const auto found =
       std::find_if(graph_->tensors.begin(), graph_->tensors.end(),
                    [&](const PlanGraph::Tensor& tensor) { return tensor.recorded == recorded; });
-  if (found == graph_->tensors.end())
+  if (found == graph_->tensors.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(found - graph_->tensors.begin());
+}
+
+void PlanState::bind(TensorState* recorded, TensorState* now) {
+  if (!now) throw UsageError("bind: the new tensor is an empty handle");
+  const auto number = number_of(recorded);
+  if (!number)
     throw UsageError("bind: the plan uses no such tensor; it has " +
                      std::to_string(graph_->tensors.size()) + " others");
-  if (found->now == now) return;
-  if (now->fabric != &fabric_) throw UsageError("bind: the new tensor is of another runtime");
-  if (now->shape != recorded->shape || now->element_type != recorded->element_type)
-    throw UsageError("bind: the plan was recorded for " + recorded->shape.to_string() +
-                     " and the new tensor is " + now->shape.to_string() +
+  const Binding binding{*number, now};
+  bind({&binding, 1});
+}
+
+void PlanState::bind(std::span<const Binding> bindings) {
+  std::lock_guard guard(mutex_);
+  for (const Binding& binding : bindings) check_binding(binding);
+  if (makes_two_the_same(bindings))
+    throw UsageError("bind: two tensors of the plan would be the same, and one is written");
+  bind_now(bindings);
+}
+
+bool PlanState::may_bind(std::span<const Binding> bindings) {
+  std::lock_guard guard(mutex_);
+  return !makes_two_the_same(bindings);
+}
+
+void PlanState::check_binding(const Binding& binding) const {
+  const TensorState& recorded = *graph_->tensors[binding.tensor].recorded;
+  const TensorState& now = *binding.now;
+  if (now.fabric != &fabric_) throw UsageError("bind: the new tensor is of another runtime");
+  if (now.shape != recorded.shape || now.element_type != recorded.element_type)
+    throw UsageError("bind: the plan was recorded for " + recorded.shape.to_string() +
+                     " and the new tensor is " + now.shape.to_string() +
                      " or of another type; record again for another shape");
-  for (const PlanGraph::Tensor& other : graph_->tensors)
-    if (other.now == now && (other.writer != kNone || found->writer != kNone))
-      throw UsageError("bind: two tensors of the plan would be the same, and one is written");
-  now->handles.fetch_add(1, std::memory_order_relaxed);
-  {
-    std::lock_guard lock(found->now->lock);
-    for (const std::uint32_t s : found->slots) keep_for_plan(graph_->slots[s].kept, nullptr);
+}
+
+bool PlanState::makes_two_the_same(std::span<const Binding> bindings) const {
+  auto bound = [&](std::uint32_t t) {
+    for (const Binding& binding : bindings)
+      if (binding.tensor == t) return binding.now;
+    return graph_->tensors[t].now;
+  };
+  for (const Binding& binding : bindings) {
+    const PlanGraph::Tensor& tensor = graph_->tensors[binding.tensor];
+    if (tensor.now == binding.now) continue;
+    for (std::uint32_t t = 0; t < graph_->tensors.size(); ++t) {
+      const PlanGraph::Tensor& other = graph_->tensors[t];
+      if (t != binding.tensor && (other.writer != kNone || tensor.writer != kNone) &&
+          bound(t) == binding.now)
+        return true;
+    }
   }
-  drop_handle(std::exchange(found->now, now));
-  order_locks();
-  note_bound(static_cast<std::uint32_t>(found - graph_->tensors.begin()));
+  return false;
+}
+
+void PlanState::bind_now(std::span<const Binding> bindings) {
+  bool is_any_new = false;
+  for (const Binding& binding : bindings) {
+    PlanGraph::Tensor& tensor = graph_->tensors[binding.tensor];
+    if (tensor.now == binding.now) continue;
+    is_any_new = true;
+    binding.now->handles.fetch_add(1, std::memory_order_relaxed);
+    {
+      std::lock_guard lock(tensor.now->lock);
+      for (const std::uint32_t s : tensor.slots) keep_for_plan(graph_->slots[s].kept, nullptr);
+    }
+    drop_handle(std::exchange(tensor.now, binding.now));
+    note_bound(binding.tensor);
+  }
+  if (is_any_new) order_locks();
 }
 
 void PlanState::change_scalars(const KernelCode* kernel, std::optional<std::size_t> call,

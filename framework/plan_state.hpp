@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,17 @@ class PlanState {
 
   Future replay();
   void bind(TensorState* recorded, TensorState* now);
+  /// Tensor number `tensor` of the plan is `now` from the next replay on.
+  struct Binding {
+    std::uint32_t tensor = 0;
+    TensorState* now = nullptr;
+  };
+  /// Several at once, so that two may change places.
+  void bind(std::span<const Binding> bindings);
+  /// Whether no two of the plan's tensors, one of them written, would become the same.
+  [[nodiscard]] bool may_bind(std::span<const Binding> bindings);
+  /// Nothing if the plan does not use it.
+  [[nodiscard]] std::optional<std::uint32_t> number_of(const TensorState* recorded) const;
   /// `call`: which of the kernel's calls; without: all.
   void change_scalars(const KernelCode* kernel, std::optional<std::size_t> call,
                       void (*change)(void* scalars, const void* given), const void* given);
@@ -46,6 +58,9 @@ class PlanState {
 
  private:
   void order_locks();
+  void check_binding(const Binding& binding) const;
+  [[nodiscard]] bool makes_two_the_same(std::span<const Binding> bindings) const;
+  void bind_now(std::span<const Binding> bindings);
   void begin_form();
   void choose_form();
   void make_bundles();

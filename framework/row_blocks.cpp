@@ -27,6 +27,9 @@ const std::shared_ptr<KernelCode>& make_row_copy() {
         std::memcpy(to + begin, from + begin, end - begin);
       });
     };
+    made->same_scalars = [](const void* a, const void* b) {
+      return *static_cast<const ByteRange*>(a) == *static_cast<const ByteRange*>(b);
+    };
     made->cost = [](Op& op) {
       return Cost{0, 2.0 * static_cast<double>(static_cast<const ByteRange*>(op.scalars())->bytes)};
     };
