@@ -142,9 +142,10 @@ void add_experiment_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "experiment", "run workloads over machines, engines, sizes and devices; write a report");
-  command->add_option("SPEC", options->spec,
-                      "what to run, in YAML: name, machines, engines (real, emulated, simulated), "
-                      "workloads, devices, options, repeats; see the README");
+  command->add_option(
+      "SPEC", options->spec,
+      "what to run, in YAML: name, machines, calibration, engines (real, emulated, simulated), "
+      "workloads, devices, options, repeats; see the README");
   command->add_flag("--resume", options->resume, "go on with what is in the folder");
   command->add_option("--out", options->out,
                       "folder for runs.jsonl, results.csv, results.json and report.html (default: "

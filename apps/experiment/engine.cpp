@@ -51,6 +51,7 @@ std::optional<RuntimeOptions> runtime_options(const Point& point, const Machine&
   const bool has_gpus = point.machine.is_live() || !machine.gpus.empty();
   options.gpus = has_gpus ? GpuMode::Emulated : GpuMode::None;
   options.simulate = point.engine == Engine::Simulated;
+  if (*options.simulate) options.calibration = point.machine.calibration.read;
   return options;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 
 namespace weft::experiment {
@@ -108,13 +107,15 @@ Coordinates coordinates_of(const RunRecord& record) {
 
 std::vector<std::string> varying(const std::vector<PointResult>& results) {
   std::vector<std::string> names;
-  std::map<std::string, std::set<std::string>> values;
   for (const PointResult& result : results)
-    for (const auto& [name, value] : coordinates_of(*result.any)) {
-      if (!values.count(name)) names.push_back(name);
-      values[name].insert(value);
-    }
-  std::erase_if(names, [&](const std::string& name) { return values[name].size() < 2; });
+    for (const auto& [name, value] : coordinates_of(*result.any))
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  // What only some have differs too: of those without, the value is empty.
+  std::erase_if(names, [&](const std::string& name) {
+    return std::all_of(results.begin(), results.end(), [&](const PointResult& result) {
+      return value_of(*result.any, name) == value_of(*results.front().any, name);
+    });
+  });
   return names;
 }
 

@@ -21,6 +21,13 @@ void for_each_choice(const std::vector<Sweep>& sweeps,
   }
 }
 
+// What is chosen for a point, with what it takes its times from: results name both.
+Choice with_calibration(Choice options, const MachineChoice& machine, Engine engine) {
+  if (engine == Engine::Simulated && machine.calibration.read)
+    options.emplace_back("calibration", machine.calibration.file);
+  return options;
+}
+
 std::string choice_text(const Choice& choice) {
   std::string text;
   for (const auto& [name, value] : choice) text += (text.empty() ? "" : ",") + name + "=" + value;
@@ -51,7 +58,8 @@ std::vector<Point> expand(const Spec& spec) {
   for (const WorkloadChoice& choice : spec.workloads)
     for (const MachineChoice& machine : spec.machines)
       for (const Engine engine : spec.engines)
-        for_each_choice(spec.options, [&](const Choice& options) {
+        for_each_choice(spec.options, [&](const Choice& chosen) {
+          const Choice options = with_calibration(chosen, machine, engine);
           for (const DeviceChoice& devices : choice.devices)
             for_each_choice(choice.parameters, [&](const Choice& parameters) {
               workloads::Values values(workloads::find(choice.name).parameters);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -10,7 +11,17 @@
 #include "apps/experiment/device_choice.hpp"
 #include "apps/workloads/values.hpp"
 
+namespace weft {
+struct Calibration;
+}
+
 namespace weft::experiment {
+
+/// What simulated points of a machine take their times from.
+struct CalibrationChoice {
+  std::string file;                         ///< as the spec has it; empty: none
+  std::shared_ptr<const Calibration> read;  ///< what is in it; null: none
+};
 
 /// A spec that cannot be used. `what()` is one line: `FILE:LINE: KEY: what is wrong`, and what is
 /// allowed.
@@ -23,6 +34,7 @@ class SpecError : public std::runtime_error {
 struct MachineChoice {
   std::string source = "live";           ///< as `--machine`, or `live`
   std::vector<std::string> set, remove;  ///< as `weft topo` has them; what is removed goes first
+  CalibrationChoice calibration;         ///< its own, or the spec's
   std::string label;                     ///< in results; unique
   std::string where;                     ///< `FILE:LINE` of the spec
 
@@ -68,6 +80,7 @@ struct Point {
   std::string workload;
   workloads::Values values;
   DeviceChoice devices;
+  /// The spec's, and of a simulated point `calibration`, the file's name, if it has one.
   std::vector<std::pair<std::string, std::string>> options;
 
   /// Names this point among all of a spec.

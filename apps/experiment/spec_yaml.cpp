@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -10,6 +11,7 @@
 #include <sstream>
 
 #include "actors/runtime_options.hpp"
+#include "actors/simulated/calibration.hpp"
 #include "apps/experiment/spec.hpp"
 #include "apps/workloads/workload.hpp"
 
@@ -148,19 +150,34 @@ std::vector<std::string> texts(const Item& item) {
   return item.values([](const std::string& value) { return value; });
 }
 
-MachineChoice read_machine(const Item& item) {
+// Read here, so that a file that is missing or not understood shows before anything runs. A path is
+// taken from where the spec is.
+CalibrationChoice read_calibration_choice(const Item& item, const std::string& spec_file) {
+  CalibrationChoice choice;
+  choice.file = item.checked([&](const std::string& name) {
+    const auto path = std::filesystem::path(spec_file).parent_path() / name;
+    choice.read = std::make_shared<Calibration>(read_calibration_file(path.string()));
+    return name;
+  });
+  return choice;
+}
+
+MachineChoice read_machine(const Item& item, const std::string& spec_file) {
   MachineChoice machine;
   machine.where = item.where();
   if (!item.is_map()) {
     machine.source = item.text();
   } else {
     bool has_source = false;
-    for (const auto& [key, value] : item.pairs({"machine", "label", "set", "remove"})) {
+    for (const auto& [key, value] :
+         item.pairs({"machine", "label", "calibration", "set", "remove"})) {
       if (key == "machine") {
         machine.source = value.text();
         has_source = true;
       } else if (key == "label") {
         machine.label = value.text();
+      } else if (key == "calibration") {
+        machine.calibration = read_calibration_choice(value, spec_file);
       } else {
         (key == "set" ? machine.set : machine.remove) = texts(value);
       }
@@ -219,14 +236,19 @@ std::vector<Engine> read_engines(const Item& item) {
   return engines;
 }
 
-void read_key(Spec& spec, std::vector<DeviceChoice>& devices, const std::string& key,
-              const Item& value) {
+// What holds for each machine or workload that has none of its own.
+struct ForAll {
+  std::vector<DeviceChoice> devices;
+  CalibrationChoice calibration;
+};
+
+void read_key(Spec& spec, ForAll& for_all, const std::string& key, const Item& value) {
   if (key == "name") {
     spec.name = value.text();
   } else if (key == "machines") {
     std::set<std::string> labels;
     for (const Item& each : value.elements()) {
-      spec.machines.push_back(read_machine(each));
+      spec.machines.push_back(read_machine(each, spec.file));
       const std::string& label = spec.machines.back().label;
       if (!labels.insert(label).second)
         each.fail("two machines are called \"" + label + "\"; give each a label of its own");
@@ -236,13 +258,25 @@ void read_key(Spec& spec, std::vector<DeviceChoice>& devices, const std::string&
   } else if (key == "workloads") {
     for (const Item& each : value.elements()) spec.workloads.push_back(read_workload(each));
   } else if (key == "devices") {
-    devices = read_devices(value);
+    for_all.devices = read_devices(value);
+  } else if (key == "calibration") {
+    for_all.calibration = read_calibration_choice(value, spec.file);
   } else if (key == "options") {
     for (const auto& [name, each] : value.pairs(keys_of(options())))
       spec.options.emplace_back(name, each.values(options().at(name)));
   } else {
     spec.repeats = read_repeats(value);
   }
+}
+
+// Times that no point would take are a mistake of who wrote the spec.
+void refuse_unused_calibration(const Spec& spec) {
+  if (std::find(spec.engines.begin(), spec.engines.end(), Engine::Simulated) != spec.engines.end())
+    return;
+  for (const MachineChoice& machine : spec.machines)
+    if (machine.calibration.read)
+      throw SpecError(machine.where + ": calibration: only simulated points use " +
+                      machine.calibration.file + "; add simulated to engines, or leave it out");
 }
 
 void refuse_twice(const Spec& spec) {
@@ -267,18 +301,21 @@ Spec parse_spec(const std::string& text, const std::string& file) {
   Spec spec;
   spec.file = file;
   spec.text = text;
-  std::vector<DeviceChoice> devices;
+  ForAll for_all;
   const Item item(root, file, "");
-  for (const auto& [key, value] :
-       item.pairs({"name", "machines", "engines", "workloads", "devices", "options", "repeats"}))
-    read_key(spec, devices, key, value);
+  for (const auto& [key, value] : item.pairs({"name", "machines", "calibration", "engines",
+                                              "workloads", "devices", "options", "repeats"}))
+    read_key(spec, for_all, key, value);
   if (spec.name.empty()) item.fail("the key name is missing: what the experiment is called");
   if (spec.workloads.empty()) item.fail("the key workloads is missing: a list of workloads");
-  if (spec.machines.empty()) spec.machines.push_back({"live", {}, {}, "live", file});
+  if (spec.machines.empty()) spec.machines.push_back({"live", {}, {}, {}, "live", file});
   if (spec.engines.empty()) spec.engines = {Engine::Emulated};
-  if (devices.empty()) devices.emplace_back("all");
+  for (MachineChoice& machine : spec.machines)
+    if (!machine.calibration.read) machine.calibration = for_all.calibration;
+  refuse_unused_calibration(spec);
+  if (for_all.devices.empty()) for_all.devices.emplace_back("all");
   for (WorkloadChoice& workload : spec.workloads)
-    if (workload.devices.empty()) workload.devices = devices;
+    if (workload.devices.empty()) workload.devices = for_all.devices;
   refuse_twice(spec);
   return spec;
 }

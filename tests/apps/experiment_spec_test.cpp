@@ -1,6 +1,8 @@
 #include <set>
 
+#include "actors/simulated/calibration.hpp"
 #include "apps/experiment/spec.hpp"
+#include "apps/mlp_tiny_data.hpp"
 #include "support/catch.hpp"
 #include "support/thrown.hpp"
 
@@ -66,8 +68,8 @@ TEST_CASE("what is wrong in a spec is named with its line", "[experiment]") {
     CHECK(refusal(text) == expected);
   };
   says("name: x\nworkload: gemm\n",
-       "a.yaml:2: \"workload\" is no key here; allowed are name, machines, engines, workloads, "
-       "devices, options, repeats");
+       "a.yaml:2: \"workload\" is no key here; allowed are name, machines, calibration, "
+       "engines, workloads, devices, options, repeats");
   says("name: x\n", "a.yaml:1: the key workloads is missing: a list of workloads");
   says("workloads: gemm\n", "a.yaml:1: the key name is missing: what the experiment is called");
   says(kMinimal + "repeats: 0\n", "a.yaml:3: repeats: \"0\" is not a whole number from 1 to 10000");
@@ -108,6 +110,74 @@ TEST_CASE("what is wrong in a spec is named with its line", "[experiment]") {
              contains_text("a.yaml:3: options.emulated: emulated GPUs: \"speed=3\" is not known"));
   CHECK_THAT(refusal("name: [x\n"), contains_text("this is not YAML"));
   CHECK_THAT(refusal("name: x\n\tworkloads: gemm\n"), contains_text("this is not YAML"));
+}
+
+TEST_CASE("simulated points take what the calibration of their machine or of the spec says",
+          "[experiment]") {
+  const mlp::TemporaryFolder folder("experiment_calibration");
+  const auto write = [&](const std::string& name, double submission_ns) {
+    Calibration made;
+    made.submission_ns = {submission_ns, submission_ns, submission_ns, 1};
+    made.notice_ns = {0, 0, 0, 1};
+    mlp::write_file(folder.file(name), write_calibration(made));
+  };
+  write("all.json", 1);
+  write("own.json", 2);
+  const std::string text = R"(
+calibration: all.json
+name: x
+machines:
+  - laptop
+  - {machine: gh200, calibration: ./own.json}
+engines: [emulated, simulated]
+workloads: gemm
+options: {data: none}
+)";
+  const auto points = expand(parse_spec(text, folder.file("spec.yaml")));
+  REQUIRE(points.size() == 4);
+  CHECK(points[0].options.size() == 1);  // emulated: not used, not shown
+  CHECK(points[1].key() ==
+        "laptop | simulated | gemm | n=192,tile=64,placement=owner | all | "
+        "data=none,calibration=all.json");
+  CHECK(points[1].machine.calibration.read->submission_ns.median == 1);
+  CHECK(points[3].options.back() ==
+        std::pair<std::string, std::string>("calibration", "./own.json"));
+  CHECK(points[3].machine.calibration.read->submission_ns.median == 2);
+
+  // With the whole path a spec may be anywhere.
+  const auto anywhere = parse_spec(
+      kMinimal + "engines: simulated\ncalibration: " + folder.file("own.json") + "\n", "a.yaml");
+  CHECK(anywhere.machines[0].calibration.read->submission_ns.median == 2);
+}
+
+TEST_CASE("a calibration that cannot be used is named in one line", "[experiment]") {
+  const mlp::TemporaryFolder folder("experiment_calibration_wrong");
+  const std::string spec = folder.file("spec.yaml");
+  const auto said = [&](const std::string& text) {
+    return test::thrown<SpecError>([&] { parse_spec(text, spec); });
+  };
+  const std::string simulated = kMinimal + "engines: simulated\n";
+  CHECK(said(simulated + "calibration: no.json\n") ==
+        spec + ":4: calibration: " + folder.file("no.json") +
+            ": cannot be read; expected a file that weft calibrate wrote");
+  mlp::write_file(folder.file("other.json"), "{\"weft_calibration\": 99}");
+  CHECK(said(simulated + "machines:\n  - machine: live\n    calibration: other.json\n") ==
+        spec + ":6: machines.calibration: " + folder.file("other.json") +
+            ": weft_calibration: version 99 is not known; expected 1; make it again with weft "
+            "calibrate");
+  mlp::write_file(folder.file("text.json"), "not even JSON");
+  CHECK_THAT(said(simulated + "calibration: text.json\n"),
+             contains_text("text.json: the document: no calibration"));
+  CHECK(said(simulated + "calibration: [a, b]\n") ==
+        spec + ":4: calibration: expected a text, got a list");
+
+  Calibration made;
+  made.submission_ns = made.notice_ns = {1, 1, 1, 1};
+  mlp::write_file(folder.file("good.json"), write_calibration(made));
+  CHECK(said(kMinimal + "calibration: good.json\n") ==
+        spec +
+            ": calibration: only simulated points use good.json; add simulated to engines, or "
+            "leave it out");
 }
 
 TEST_CASE("a spec that is not there is named", "[experiment]") {

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "actors/simulated/calibration.hpp"
 #include "apps/experiment/results.hpp"
 #include "apps/experiment/run_log.hpp"
 #include "apps/mlp_tiny_data.hpp"
@@ -245,6 +246,48 @@ TEST_CASE("what cannot be run is said", "[experiment]") {
              contains_text("spec.yaml:5: machines: \"gpu7\": is not there"));
   CHECK_THAT(experiment("/nowhere.yaml").text, contains_text("/nowhere.yaml: cannot be read"));
   CHECK_THAT(experiment("").text, contains_text("wants a spec"));
+}
+
+TEST_CASE("simulated points are as slow as their calibration, and results name it",
+          "[experiment]") {
+  const Folder folder;
+  Calibration slow;
+  slow.submission_ns = {1e9, 1e9, 1e9, 1};
+  slow.notice_ns = {0, 0, 0, 1};
+  std::filesystem::create_directories(folder.file("beside"));
+  write_file(folder.file("beside/slow.json"), write_calibration(slow));
+  write_file(folder.file("spec.yaml"), R"(name: x
+machines:
+  - {machine: "1 sockets x 2 cores, 2 gpus", label: as assumed}
+  - {machine: "1 sockets x 2 cores, 2 gpus", label: as measured, calibration: beside/slow.json}
+engines: simulated
+workloads: gemm
+repeats: 1
+)");
+  const auto answer = experiment(folder.arguments());
+  INFO(answer.text);
+  REQUIRE(answer.exit_code == 0);
+  CHECK_THAT(answer.text, contains_text("as measured, calibration = beside/slow.json"));
+  const json results = json::parse(read_file(folder.file("out/results.json")));
+  REQUIRE(results["points"].size() == 2);
+  const json assumed = results["points"][0], measured = results["points"][1];
+  CHECK(assumed["options"].empty());
+  CHECK(measured["options"]["calibration"] == "beside/slow.json");
+  CHECK(results["runs"][1]["options"]["calibration"] == "beside/slow.json");
+  // Each op is submitted a second of virtual time after the one before.
+  const double ops = measured["ops"];
+  REQUIRE(ops > 1);
+  CHECK(assumed["seconds"]["median"] < 0.1);
+  CHECK(measured["seconds"]["median"].get<double>() >= ops - 1);
+  CHECK_THAT(read_file(folder.file("out/report.html")), contains_text("beside/slow.json"));
+  CHECK_THAT(lines_of(folder.file("out/results.csv"))[2],
+             contains_text("calibration=beside/slow.json"));
+
+  write_file(folder.file("beside/slow.json"), "{\"weft_calibration\": 99}");
+  const auto refused = experiment(folder.arguments("--resume"));
+  CHECK(refused.exit_code == 1);
+  CHECK_THAT(refused.text, contains_text("beside/slow.json: weft_calibration: version 99"));
+  CHECK(count_of(refused.text, "\n") == 1);
 }
 
 TEST_CASE("a dry run says what would be run and runs nothing", "[experiment]") {
