@@ -169,7 +169,7 @@ void SocketLane::execute(Op* op) {
   take_back();
   if (op->owner != &mailbox_) {
     if (op->is_standing())
-      op->owner = &mailbox_;
+      std::atomic_ref(op->owner).store(&mailbox_, std::memory_order_relaxed);  // for diagnosis
     else if (code.typical_ns.load(std::memory_order_relaxed) > kWorthSharing)
       adopt_home(*op);
   }

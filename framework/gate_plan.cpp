@@ -52,9 +52,12 @@ std::size_t Gate::give_by_plan(const std::vector<Queued*>& entries, PlacementPol
   std::size_t given = 0;
   if (unplanned < kReplanAfter && given_by_plan_ < kReplanAfter)
     given = give_planned(entries, window);
-  if (given == 0) {
+  // What a plan did not give is given when something has ended, or much has come.
+  const std::int64_t settled = fabric_.settled();
+  if (given == 0 && (settled != settled_when_stuck_ || unplanned >= kReplanAfter)) {
     plan(entries, window, policy);
     given = give_planned(entries, window);
+    settled_when_stuck_ = given == 0 ? settled : -1;
   }
   given_by_plan_ += given;
   std::size_t looked_at = 0;

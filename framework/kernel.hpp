@@ -1,6 +1,5 @@
 #pragma once
 
-#include <concepts>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -42,6 +41,29 @@ constexpr std::size_t count_before(std::size_t index) {
 template <class Param>
 inline constexpr bool changes_scalar = !is_view<Param> && std::is_lvalue_reference_v<Param> &&
                                        !std::is_const_v<std::remove_reference_t<Param>>;
+
+// Numbers are compared by their bits, so that one which is not a number is the same as itself.
+template <class T>
+inline constexpr bool has_plain_bits = (std::is_arithmetic_v<T> &&
+                                        !std::is_same_v<T, long double>) ||
+                                       std::has_unique_object_representations_v<T>;
+template <class T>
+inline constexpr bool can_compare = has_plain_bits<T> || std::is_same_v<T, std::string>;
+
+template <class T>
+bool are_same(const T& a, const T& b) {
+  if constexpr (has_plain_bits<T>)
+    return std::memcmp(&a, &b, sizeof a) == 0;
+  else
+    return a == b;
+}
+template <class Tuple, std::size_t... kIndex>
+bool are_same([[maybe_unused]] const void* a, [[maybe_unused]] const void* b,
+              std::index_sequence<kIndex...>) {
+  return (are_same(std::get<kIndex>(*static_cast<const Tuple*>(a)),
+                   std::get<kIndex>(*static_cast<const Tuple*>(b))) &&
+          ...);
+}
 
 inline void clear(Cpu&, void* data, std::size_t bytes) {
   if (bytes) std::memset(data, 0, bytes);
@@ -205,9 +227,9 @@ class Kernel {
       code_->copy_scalars = [](const void* from, void* to) {
         new (to) Tuple(*static_cast<const Tuple*>(from));
       };
-    if constexpr (((kIsTensor<Given> || std::equality_comparable<std::remove_cvref_t<Given>>)&&...))
+    if constexpr (((kIsTensor<Given> || detail::can_compare<std::remove_cvref_t<Given>>)&&...))
       code_->same_scalars = [](const void* a, const void* b) {
-        return *static_cast<const Tuple*>(a) == *static_cast<const Tuple*>(b);
+        return detail::are_same<Tuple>(a, b, std::make_index_sequence<std::tuple_size_v<Tuple>>());
       };
     return Kernel<Given...>(code_);
   }

@@ -239,6 +239,8 @@ void use_slow_devices(Schedule& best, const PlacementWindow& window, const Windo
   const double all = kInTime * best.end * static_cast<double>(window.waiting) /
                      static_cast<double>(window.ops.size());
   std::vector<std::uint32_t> fixed(window.ops.size(), kFree);
+  for (const PlannedOp& planned : best.ops) fixed[planned.op] = planned.device;
+  std::vector<bool> is_used(window.ops.size());
   bool is_any_used = false;
   for (std::uint32_t d = 0; d < window.devices.size(); ++d) {
     const auto has = [&](const PlannedOp& planned) { return planned.device == d; };
@@ -249,15 +251,18 @@ void use_slow_devices(Schedule& best, const PlacementWindow& window, const Windo
         for (const std::uint32_t read : graph.needs[op].reads)
           if (graph.versions[read].writer == kBefore)
             begin = std::max(begin, window.tensors[graph.versions[read].tensor].there[d]);
-        return fixed[op] == kFree && begin + window.ops[op].run[d] <= all &&
+        return !is_used[op] && begin + window.ops[op].run[d] <= all &&
                stands_apart(window, graph, op);
       });
       if (found == order.rend()) break;
       fixed[*found] = d;
+      is_used[*found] = true;
       is_any_used = true;
     }
   }
-  if (is_any_used) best = schedule(window, graph, order, fixed);
+  if (!is_any_used) return;
+  Schedule other = schedule(window, graph, order, fixed);
+  if (other.ops.size() == best.ops.size()) best = std::move(other);
 }
 
 }  // namespace

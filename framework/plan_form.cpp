@@ -31,7 +31,7 @@ PlanForm::PlanForm(const Fabric& fabric, const PlanGraph& from) : graph(&from) {
     step.first_argument = static_cast<std::uint32_t>(arguments.size());
     step.first_edge = static_cast<std::uint32_t>(edges.size());
     step.arguments = static_cast<std::uint16_t>(node.arguments.size());
-    step.edges = static_cast<std::uint16_t>(node.edges.size());
+    step.edges = static_cast<std::uint32_t>(node.edges.size());
     step.has_entries = !node.entries.empty();
     step.stands = may_stand(fabric, node);
     for (const PlanGraph::Edge& edge : node.edges)

@@ -23,8 +23,8 @@ struct PlanForm {
     Mailbox* owner;
     Op* pattern;
     std::uint32_t scalar_bytes, lane;
-    std::uint32_t first_argument, first_edge;
-    std::uint16_t arguments, edges, waits, device;
+    std::uint32_t first_argument, first_edge, edges;
+    std::uint16_t arguments, waits, device;
     Domain domain;
     Priority priority;
     bool has_entries, writes_first;

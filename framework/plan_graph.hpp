@@ -66,7 +66,9 @@ struct PlanGraph {
     TensorState* recorded = nullptr;  ///< a handle is held, as of `now`
     TensorState* now = nullptr;
     std::uint32_t writer = kNone;
-    std::vector<std::uint32_t> readers;  ///< since the last write
+    /// Since the last write; after `trim` those that no other implies.
+    std::vector<std::uint32_t> readers;
+    bool is_made_inside = false;  ///< while the plan was recorded
     std::vector<std::uint32_t> slots;
   };
 

@@ -46,7 +46,7 @@ PlanRecorder::PlanRecorder(Fabric& fabric)
   if (fabric.gate && fabric.gate->is_shut()) {
     if (thread_must_not_wait())
       throw UsageError(
-          "record: ops wait for memory, and an actor's thread must not wait for them; "
+          "record: ops wait for memory or a device, and an actor's thread must not wait for them; "
           "record on another thread");
     fabric.gate->wait_until_open();
   }
@@ -92,6 +92,7 @@ std::uint32_t PlanRecorder::tensor_of(TensorState* tensor) {
   tensor->handles.fetch_add(2, std::memory_order_relaxed);
   PlanGraph::Tensor made;
   made.recorded = made.now = tensor;
+  made.is_made_inside = made_.contains(tensor);
   graph_->tensors.push_back(std::move(made));
   return found->second;
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "framework/submit.hpp"
 
@@ -41,6 +42,8 @@ class PlanRecorder {
   void add_copy(Op* op, TensorState& tensor);
   /// `tensor` has a contribution that is not summed up yet. As `add_op`.
   void add_reduced(TensorState& tensor) { tensor_of(&tensor); }
+  /// A tensor is made on this thread.
+  void note_made(const TensorState* tensor) { made_.insert(tensor); }
   /// Something that no replay can do again; the first is what `finish` throws.
   void refuse(const std::string& what);
 
@@ -56,6 +59,7 @@ class PlanRecorder {
   std::unique_ptr<PlanGraph> graph_;
   std::unordered_map<const Op*, std::uint32_t> nodes_;  // counted
   std::unordered_map<const TensorState*, std::uint32_t> tensors_;
+  std::unordered_set<const TensorState*> made_;
   std::string problem_;
 };
 

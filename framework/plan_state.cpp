@@ -118,9 +118,12 @@ void PlanState::bind(std::span<const Binding> bindings) {
   bind_now(bindings);
 }
 
-bool PlanState::may_bind(std::span<const Binding> bindings) {
+std::optional<Future> PlanState::replay_with(std::span<const Binding> bindings) {
   std::lock_guard guard(mutex_);
-  return !makes_two_the_same(bindings);
+  for (const Binding& binding : bindings) check_binding(binding);
+  if (makes_two_the_same(bindings)) return std::nullopt;
+  bind_now(bindings);
+  return replay_now();
 }
 
 void PlanState::check_binding(const Binding& binding) const {
@@ -161,7 +164,7 @@ void PlanState::bind_now(std::span<const Binding> bindings) {
     binding.now->handles.fetch_add(1, std::memory_order_relaxed);
     {
       std::lock_guard lock(tensor.now->lock);
-      for (const std::uint32_t s : tensor.slots) keep_for_plan(graph_->slots[s].kept, nullptr);
+      for (const std::uint32_t s : tensor.slots) keep_in_slot(s, nullptr);
     }
     drop_handle(std::exchange(tensor.now, binding.now));
     note_bound(binding.tensor);
@@ -191,6 +194,10 @@ void PlanState::change_scalars(const KernelCode* kernel, std::optional<std::size
 
 Future PlanState::replay() {
   std::lock_guard guard(mutex_);
+  return replay_now();
+}
+
+Future PlanState::replay_now() {
   if (fabric_.closed.load(std::memory_order_acquire))
     throw UsageError("replay: the plan's runtime has ended");
   wait_for_gate();
@@ -225,7 +232,7 @@ Future PlanState::replay() {
   }
 }
 
-// What waits for memory was submitted before.
+// What waits for memory or a device was submitted before.
 void PlanState::wait_for_gate() {
   Gate* const gate = fabric_.gate;
   if (!gate || !gate->is_shut()) return;
@@ -233,7 +240,7 @@ void PlanState::wait_for_gate() {
   for (const PlanGraph::Tensor& tensor : graph_->tensors)
     if (gate->is_queued(tensor.now))
       throw UsageError(
-          "replay: ops that use its tensors wait for memory, and an actor's thread "
+          "replay: ops that use its tensors wait for memory or a device, and an actor's thread "
           "must not wait for them; replay from another thread");
 }
 
@@ -278,7 +285,7 @@ Op* PlanState::build(Failure* doomed) {
     Replica* replica = find_replica(tensor, slot.memory);
     if (!replica && sources_[s].path) replica = send_copies(fabric_, tensor, sources_[s]);
     if (!replica) replica = slot.kept ? slot.kept : make_replica(fabric_, tensor, slot.memory);
-    keep_for_plan(slot.kept, replica);
+    keep_in_slot(static_cast<std::uint32_t>(s), replica);
   }
   choose_form();
   run_ = doomed ? nullptr : choose_run();

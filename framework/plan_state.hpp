@@ -41,8 +41,9 @@ class PlanState {
   };
   /// Several at once, so that two may change places.
   void bind(std::span<const Binding> bindings);
-  /// Whether no two of the plan's tensors, one of them written, would become the same.
-  [[nodiscard]] bool may_bind(std::span<const Binding> bindings);
+  /// `bind`, then `replay`, with nothing in between; nothing, and nothing done, if two of the
+  /// plan's tensors, one of them written, would become the same.
+  std::optional<Future> replay_with(std::span<const Binding> bindings);
   /// Nothing if the plan does not use it.
   [[nodiscard]] std::optional<std::uint32_t> number_of(const TensorState* recorded) const;
   /// `call`: which of the kernel's calls; without: all.
@@ -61,12 +62,14 @@ class PlanState {
   void check_binding(const Binding& binding) const;
   [[nodiscard]] bool makes_two_the_same(std::span<const Binding> bindings) const;
   void bind_now(std::span<const Binding> bindings);
+  Future replay_now();
   void begin_form();
   void choose_form();
   void make_bundles();
   Op* make_member(const PlanGraph::Node& node) const;
   [[nodiscard]] bool may_bundle(std::uint32_t n) const;
   [[nodiscard]] bool may_be_late(const PlanGraph::Slot& slot) const;
+  void keep_in_slot(std::uint32_t s, Replica* replica);
   void renew_bundles();
   void drop_bundles();
   void note_bound(std::uint32_t tensor);
@@ -107,8 +110,7 @@ class PlanState {
   std::vector<Argument> locked_;  // the tensors as they are now
   PlanForm plain_;
   std::unique_ptr<BundledPlan> bundled_plan_;
-  std::unique_ptr<PlanForm> bundled_;   // null: not made, or changed since
-  std::vector<Replica*> bundled_kept_;  // by slot: where bundles have their bytes; null: not used
+  std::unique_ptr<PlanForm> bundled_;                      // null: not made, or changed since
   std::vector<std::vector<std::uint32_t>> bundled_users_;  // by slot: nodes in bundles that use it
   std::vector<MemberPlace> bundled_places_;                // by node
   std::vector<std::uint32_t> stale_members_;  // nodes that their bundles have as they were

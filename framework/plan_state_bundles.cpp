@@ -140,7 +140,6 @@ void PlanState::make_bundles() {
     has_no_bundles_ = true;
     return;
   }
-  bundled_kept_.assign(graph_->slots.size(), nullptr);
   bundled_users_.assign(graph_->slots.size(), {});
   bundled_places_.assign(graph_->nodes.size(), {});
   unrest_.resize(graph_->nodes.size());
@@ -152,7 +151,6 @@ void PlanState::make_bundles() {
       bundle->add(make_member(graph_->nodes[n]), plan->orders[at][i]);
       bundled_places_[n] = {static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(i)};
       for (const PlanGraph::Argument& argument : graph_->nodes[n].arguments) {
-        bundled_kept_[argument.slot] = graph_->slots[argument.slot].kept;
         bundled_users_[argument.slot].push_back(n);
       }
     }
@@ -166,15 +164,20 @@ void PlanState::make_bundles() {
   bundled_ = std::make_unique<PlanForm>(fabric_, bundled_plan_->graph);
 }
 
+// A replica may come back at the address of one that is gone: only here is it seen that one has
+// become another.
+void PlanState::keep_in_slot(std::uint32_t s, Replica* replica) {
+  Replica*& kept = graph_->slots[s].kept;
+  if (kept == replica) return;
+  keep_for_plan(kept, replica);
+  if (bundled_)
+    for (const std::uint32_t n : bundled_users_[s]) make_stale_member(n);
+}
+
 // Puts ops as they are now into the bundles in the place of those whose scalars were set, or whose
 // tensors are elsewhere: bound, or written to other bytes from outside. Replays under way keep the
 // bundles that they were given.
 void PlanState::renew_bundles() {
-  for (std::size_t s = 0; s < bundled_kept_.size(); ++s) {
-    if (!bundled_kept_[s] || bundled_kept_[s] == graph_->slots[s].kept) continue;
-    bundled_kept_[s] = graph_->slots[s].kept;
-    for (const std::uint32_t n : bundled_users_[s]) make_stale_member(n);
-  }
   if (stale_members_.empty()) return;
   std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, Op*>>> changed;  // by bundle
   for (const std::uint32_t n : stale_members_) {

@@ -46,6 +46,11 @@ bool PlanCache::Entry::takes(const std::vector<TensorState*>& tensors) const {
   return true;
 }
 
+PlanCache::Entries::iterator PlanCache::find(const Key& key) {
+  return std::find_if(entries_.begin(), entries_.end(),
+                      [&](const Entry& entry) { return entry.key == key; });
+}
+
 Future PlanCache::call(const std::vector<TensorState*>& tensors,
                        const std::vector<std::byte>& values, void (*body)(void* context),
                        void* context) {
@@ -54,34 +59,46 @@ Future PlanCache::call(const std::vector<TensorState*>& tensors,
     if (tensor->fabric != &fabric_)
       throw UsageError("planned step: a tensor is of another runtime");
   }
-  std::lock_guard lock(mutex_);
   Key key = key_of(tensors, values);
-  const auto known = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const Entry& entry) { return entry.key == key; });
+  std::unique_lock lock(mutex_);
+  const auto known = find(key);
   if (known != entries_.end() && known->takes(tensors)) {
     std::vector<PlanState::Binding> bindings;
     for (std::size_t i = 0; i < tensors.size(); ++i)
       if (known->numbers[i]) bindings.push_back({*known->numbers[i], tensors[i]});
+    entries_.splice(entries_.begin(), entries_, known);
+    const std::shared_ptr<PlanState> plan = known->plan;
+    lock.unlock();
     // One that is given may be one that is captured: another program.
-    if (known->plan->may_bind(bindings)) {
-      entries_.splice(entries_.begin(), entries_, known);
-      const std::shared_ptr<PlanState> plan = known->plan;
-      plan->bind(bindings);
-      return plan->replay();
-    }
+    if (auto done = plan->replay_with(bindings)) return std::move(*done);
+  } else {
+    lock.unlock();
   }
-  return record(known, std::move(key), tensors, body, context);
+  return record(std::move(key), tensors, body, context);
 }
 
 namespace {
 
 using Tensors = std::vector<TensorHandle>;
 
-// A tensor of a plan as its body names it: the argument that it was given as, or itself.
-std::uintptr_t name_of(const TensorState* tensor, const Tensors& arguments) {
+// A tensor of a plan as its body names it: the argument that it was given as, which of those that
+// the body makes, or itself.
+std::uintptr_t name_of(const PlanGraph& graph, std::uint32_t number, const Tensors& arguments) {
+  constexpr std::uintptr_t kMade = std::uintptr_t{1} << 62;
+  const PlanGraph::Tensor& tensor = graph.tensors[number];
   for (std::size_t i = 0; i < arguments.size(); ++i)
-    if (arguments[i].state() == tensor) return i;
-  return reinterpret_cast<std::uintptr_t>(tensor);
+    if (arguments[i].state() == tensor.recorded) return i;
+  if (!tensor.is_made_inside) return reinterpret_cast<std::uintptr_t>(tensor.recorded);
+  return kMade + number;
+}
+
+// Whether it changes a tensor whose first value the body brings along: a replay would go on with
+// the value that the one before has left.
+bool changes_its_own_values(const PlanGraph& graph) {
+  return std::any_of(graph.slots.begin(), graph.slots.end(), [&](const PlanGraph::Slot& slot) {
+    const PlanGraph::Tensor& tensor = graph.tensors[slot.tensor];
+    return tensor.is_made_inside && slot.is_read_first && tensor.writer != PlanGraph::kNone;
+  });
 }
 
 bool are_alike(const PlanGraph& a, const PlanGraph::Node& x, const Tensors& x_given,
@@ -96,8 +113,7 @@ bool are_alike(const PlanGraph& a, const PlanGraph::Node& x, const Tensors& x_gi
     const PlanGraph::Slot& from = a.slots[x.arguments[i].slot];
     const PlanGraph::Slot& to = b.slots[y.arguments[i].slot];
     if (x.arguments[i].access != y.arguments[i].access || from.memory != to.memory ||
-        name_of(a.tensors[from.tensor].recorded, x_given) !=
-            name_of(b.tensors[to.tensor].recorded, y_given))
+        name_of(a, from.tensor, x_given) != name_of(b, to.tensor, y_given))
       return false;
   }
   return true;
@@ -114,30 +130,31 @@ bool are_alike(const PlanGraph& a, const Tensors& a_given, const PlanGraph& b,
 
 }  // namespace
 
-Future PlanCache::record(Entries::iterator known, Key key, const std::vector<TensorState*>& tensors,
+Future PlanCache::record(Key key, const std::vector<TensorState*>& tensors,
                          void (*body)(void* context), void* context) {
-  ++recordings_;
-  if (PlanRecorder::of(fabric_)) {  // the caller's: its own plan has the ops
-    body(context);
-    std::vector<Future> written;
-    for (TensorState* tensor : tensors)
-      if (Future future = last_write(tensor); future.op()) written.push_back(std::move(future));
-    return when_all(written);
+  {
+    std::lock_guard lock(mutex_);
+    ++recordings_;
+  }
+  if (const PlanRecorder* const outer = PlanRecorder::of(fabric_)) {
+    body(context);  // the caller's own plan has the ops
+    return outer->all_done();
   }
   PlanRecorder recorder(fabric_);
   body(context);
-  Future done = recorder.all_done();
   Entry made{std::move(key), recorder.finish(), {}, {}, std::vector<bool>(tensors.size())};
   for (TensorState* tensor : tensors) {
     tensor->handles.fetch_add(1, std::memory_order_relaxed);
     made.recorded_with.emplace_back(tensor);
     made.numbers.push_back(made.plan->number_of(tensor));
   }
-  keep(known, std::move(made));
-  return done;
+  if (!changes_its_own_values(made.plan->graph())) keep(std::move(made));
+  return recorder.all_done();
 }
 
-void PlanCache::keep(Entries::iterator known, Entry made) {
+void PlanCache::keep(Entry made) {
+  std::lock_guard lock(mutex_);
+  const auto known = find(made.key);
   if (known == entries_.end()) {
     entries_.push_front(std::move(made));
     if (entries_.size() > most_) entries_.pop_back();

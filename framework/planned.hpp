@@ -55,14 +55,16 @@ class PlanCache {
 
   [[nodiscard]] Key key_of(const std::vector<TensorState*>& tensors,
                            const std::vector<std::byte>& values) const;
-  Future record(Entries::iterator known, Key key, const std::vector<TensorState*>& tensors,
-                void (*body)(void* context), void* context);
-  void keep(Entries::iterator known, Entry made);
+  // With the lock.
+  Entries::iterator find(const Key& key);
+  Future record(Key key, const std::vector<TensorState*>& tensors, void (*body)(void* context),
+                void* context);
+  void keep(Entry made);
 
   Fabric& fabric_;  // counted
   const std::size_t most_;
-  mutable std::recursive_mutex mutex_;  // a body may call the step, too
-  std::list<Entry> entries_;            // the one used last first
+  mutable std::mutex mutex_;  // not held while ops are submitted
+  std::list<Entry> entries_;  // the one used last first
   std::size_t recordings_ = 0;
 };
 
@@ -75,7 +77,9 @@ class PlanCache {
 /// The body takes `Tensor<T>` and numbers, by value, and returns nothing: what it makes is in the
 /// tensors it is given and in those it captures, which stay the same from call to call. What it
 /// does besides submitting happens only when it is recorded, and a captured number that changes is
-/// not seen: give it as an argument. Any thread; calls from several are made one after the other.
+/// not seen: give it as an argument. A body that changes a tensor which it makes with a value of
+/// its own (`from_host`) is run each time. A plan keeps the tensors of its first and its newest
+/// call. Any thread.
 template <class Body>
 class Planned {
  public:
@@ -108,9 +112,11 @@ class Planned {
     PlanCache plans;
   };
 
+  // Each argument leaves its kind among the values: tensors none else.
   template <class T>
   static void add(const Tensor<T>& tensor, std::vector<TensorState*>& tensors,
-                  std::vector<std::byte>&) {
+                  std::vector<std::byte>& values) {
+    values.push_back(std::byte{0});
     tensors.push_back(tensor.state());
   }
   template <class Number>
@@ -118,6 +124,9 @@ class Planned {
                   std::vector<std::byte>& values) {
     static_assert(std::is_arithmetic_v<Number> || std::is_enum_v<Number>,
                   "a planned step takes tensors and numbers; capture anything else");
+    static_assert(!std::is_same_v<Number, long double>, "its unused bytes may be anything");
+    values.push_back(std::byte{sizeof number | std::is_floating_point_v<Number> << 6 |
+                               std::is_signed_v<Number> << 5});
     const std::size_t at = values.size();
     values.resize(at + sizeof number);
     std::memcpy(values.data() + at, &number, sizeof number);

@@ -112,6 +112,7 @@ StandingRun::StandingRun(Fabric& fabric, const PlanForm& form)
       blocks_(static_cast<char*>(std::aligned_alloc(kLine, shape_->bytes))),
       kept_(shape_->slots.size()) {
   if (!blocks_) throw std::bad_alloc();
+  fabric_.references.fetch_add(1, std::memory_order_relaxed);
   for (const StandingOps::Node& node : shape_->nodes) {
     const PlanForm::Step& step = form.steps[node.number];
     Op* const op = new (blocks_.get() + node.offset) Op;
@@ -149,6 +150,7 @@ StandingRun::~StandingRun() {
     if (op->code->destroy_scalars) op->code->destroy_scalars(*op);
   }
   if (end_) release(end_);
+  release(&fabric_);  // it has kept the kernels
 }
 
 void StandingRun::follow(std::uint32_t n, Op* op) {

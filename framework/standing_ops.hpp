@@ -101,7 +101,7 @@ class StandingRun {
     void operator()(char* blocks) const;
   };
 
-  Fabric& fabric_;
+  Fabric& fabric_;  // counted
   std::shared_ptr<const StandingOps> shape_;
   std::unique_ptr<char, FreeBlocks> blocks_;
   std::vector<Replica*> kept_;  // by the slots that are used

@@ -7,6 +7,7 @@
 #include "framework/fabric.hpp"
 #include "framework/kernel_code.hpp"
 #include "framework/memory_pool.hpp"
+#include "framework/plan_recorder.hpp"
 
 namespace weft {
 namespace {
@@ -133,6 +134,7 @@ TensorState* make_tensor_state(Fabric& fabric, const Shape& shape, std::uint32_t
   tensor->element_bytes = element_bytes;
   tensor->element_type = element_type;
   tensor_count.fetch_add(1, std::memory_order_relaxed);
+  if (PlanRecorder* const recorder = PlanRecorder::of(fabric)) recorder->note_made(tensor);
   return tensor;
 }
 

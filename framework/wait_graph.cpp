@@ -41,8 +41,10 @@ std::string name_of(Op& op) {
 
 std::string describe_waits(const Fabric& fabric, std::size_t limit) {
   const Owners owners = owners_of(fabric);
-  auto place_of = [&](const Op& op) { return op.owner ? owners.at(op.owner) : std::string(); };
+  auto place_of = [&](const Op& op) { Mailbox* const owner = std::atomic_ref(const_cast<Mailbox*&>(op.owner)).load();
+    return owner ? owners.at(owner) : std::string(); };
 
+  std::lock_guard lock(fabric.standing_mutex);  // longer than `pending`: it keeps runs
   std::vector<Held> pending;
   op_pool::for_each_op_block([&](void* block) {
     auto* op = static_cast<Op*>(block);
@@ -51,7 +53,6 @@ std::string describe_waits(const Fabric& fabric, std::size_t limit) {
     if (!op->is_settled() && (!op->owner || owners.contains(op->owner)))
       pending.push_back(std::move(held));
   });
-  std::lock_guard lock(fabric.standing_mutex);
   for (const StandingRun* run : fabric.standing_runs)
     run->visit_pending([&](Op* op) {
       acquire(op);

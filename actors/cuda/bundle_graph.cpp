@@ -27,10 +27,22 @@ struct LaneGraph {
   std::unique_ptr<CapturedGraph> graph;
   std::vector<Bundle::Member> refused;  // could not be captured
   int refusals = 0;
+  std::vector<const void*> refused_with;  // the branches' scratch then
 
   [[nodiscard]] bool may_capture(const Bundle& bundle) const {
     constexpr int kMostRefusals = 4;
     return is_warm && refusals < kMostRefusals && refused != bundle.members();
+  }
+  // Memory cannot be had during a capture. One by one the ops have got what they wanted.
+  void forgive_if_grown(BranchedCuda& cuda) {
+    if (refused.empty()) return;
+    bool is_grown = false;
+    for (std::uint32_t b = 0; b < refused_with.size(); ++b)
+      is_grown = is_grown || cuda.branch(b).scratch(0) != refused_with[b];
+    if (!is_grown) return;
+    refused.clear();
+    refused_with.clear();
+    --refusals;
   }
 };
 
@@ -66,6 +78,7 @@ void bring_up_to_date(BranchedCuda& cuda, const Bundle& bundle, const LaneGraphs
   if (lane.graph && lane.graph->fits(cuda)) return;
   lane.graph.reset();
   lane.refused = bundle.members();
+  lane.refused_with = CapturedGraph::scratch_of(cuda, graphs.turns);
   ++lane.refusals;
   spdlog::debug("{}: cannot be captured as a graph", bundle.name());
 }
@@ -89,6 +102,7 @@ void run_bundle(Cuda& lane_cuda, Op& op) {
         n, [&](Op& member) { member.code->cuda(cuda.branch(graphs.turns[n].branch), member); });
   // In a graph nothing is tried any more.
   lane.is_warm = undecided_products() == undecided || ++lane.warm_runs >= kMostWarmRuns;
+  lane.forgive_if_grown(cuda);
 }
 
 }  // namespace weft::cuda

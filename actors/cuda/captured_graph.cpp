@@ -27,13 +27,14 @@ bool put_behind(CUstream_st* stream, std::vector<cudaGraphNode_t>& nodes) {
                                              cudaStreamSetCaptureDependencies) == cudaSuccess;
 }
 
-std::vector<cudaGraphNode_t> dependencies_of(cudaGraphNode_t node) {
+// False if they cannot be had: an edge that carries data (programmatic dependent launch) is an
+// error of a call that does not ask for it.
+bool find_dependencies(cudaGraphNode_t node, std::vector<cudaGraphNode_t>& nodes) {
   std::size_t count = 0;
-  if (cudaGraphNodeGetDependencies(node, nullptr, nullptr, &count) != cudaSuccess) return {};
-  std::vector<cudaGraphNode_t> nodes(count);
-  if (count > 0 && cudaGraphNodeGetDependencies(node, nodes.data(), nullptr, &count) != cudaSuccess)
-    return {};
-  return nodes;
+  if (cudaGraphNodeGetDependencies(node, nullptr, nullptr, &count) != cudaSuccess) return false;
+  nodes.resize(count);
+  return count == 0 ||
+         cudaGraphNodeGetDependencies(node, nodes.data(), nullptr, &count) == cudaSuccess;
 }
 
 bool has(const std::vector<cudaGraphNode_t>& nodes, cudaGraphNode_t node) {
@@ -45,9 +46,13 @@ bool find_chain(const std::vector<cudaGraphNode_t>& before,
                 const std::vector<cudaGraphNode_t>& last, std::vector<cudaGraphNode_t>& chain) {
   if (last == before) return true;  // it enqueues nothing
   if (last.size() != 1) return false;
+  std::vector<cudaGraphNode_t> producers;
   for (cudaGraphNode_t node = last[0];;) {
     chain.push_back(node);
-    const auto producers = dependencies_of(node);
+    if (!find_dependencies(node, producers)) {
+      cudaGetLastError();
+      return false;
+    }
     if (std::all_of(producers.begin(), producers.end(),
                     [&](cudaGraphNode_t producer) { return has(before, producer); }))
       break;
@@ -201,10 +206,15 @@ bool CapturedGraph::change(BranchedCuda& cuda, const Bundle& bundle,
   return true;
 }
 
-// Nodes are told by the graph that the executable one was made of: that stays.
+// Nodes are told by the graph that the executable one was made of: that stays, so each member must
+// have as many as then.
 bool CapturedGraph::capture_again(BranchedCuda& cuda, const Bundle& bundle,
                                   std::span<const BranchTurn> turns) {
   const Capture again = capture_members(cuda, bundle, turns);
+  for (std::size_t n = 0; again.graph && n < members_.size(); ++n)
+    if (again.is_chain[n] != captured_.is_chain[n] ||
+        again.nodes[n].size() != captured_.nodes[n].size())
+      return false;
   cudaGraphExecUpdateResultInfo result{};
   const bool is_done =
       again.graph && cudaGraphExecUpdate(ready_.get(), again.graph.get(), &result) == cudaSuccess;

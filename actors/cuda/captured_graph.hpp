@@ -33,6 +33,9 @@ class CapturedGraph {
   /// Throws `DeviceError`.
   void launch(CUstream_st* stream) const;
 
+  /// The scratch memory of each branch.
+  static std::vector<const void*> scratch_of(BranchedCuda& cuda, std::span<const BranchTurn> turns);
+
  private:
   struct End {
     void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
@@ -51,7 +54,6 @@ class CapturedGraph {
   static Capture capture_members(BranchedCuda& cuda, const Bundle& bundle,
                                  std::span<const BranchTurn> turns);
   static Capture capture_one(Cuda& cuda, const Bundle& bundle, std::size_t n);
-  static std::vector<const void*> scratch_of(BranchedCuda& cuda, std::span<const BranchTurn> turns);
   bool take_over(const Nodes& from, const Nodes& to) const;
 
   std::vector<Bundle::Member> members_;  // before the graphs: these refer to them

@@ -73,14 +73,14 @@ void run_seeds(double throwing, bool copies, std::uint64_t count) {
 
 TEST_CASE("faults in ops fail exactly their dependents, each with the root cause",
           "[actors][random][faults]") {
-  run_seeds(0.05, false, seeds_or_part(2000, 2) / 4);
+  run_seeds(0.05, false, seeds_or_part(2000, 2, 4));
 }
 
 TEST_CASE("faults in copies fail only what needs them, and nothing leaks",
           "[actors][random][faults]") {
-  run_seeds(0, true, seeds_or_part(2000, 2) / 4);
+  run_seeds(0, true, seeds_or_part(2000, 2, 4));
 }
 
 TEST_CASE("faults in ops and copies together", "[actors][random][faults]") {
-  run_seeds(0.05, true, seeds_or_part(2000, 2) / 4);
+  run_seeds(0.05, true, seeds_or_part(2000, 2, 4));
 }

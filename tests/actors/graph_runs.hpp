@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -22,10 +23,12 @@ inline std::uint64_t seeds(std::uint64_t normally) {
   return text && *text ? std::strtoull(text, nullptr, 10) : normally;
 }
 
-/// The part of `seeds(normally)` that is run under TSan, all of them elsewhere. For suites beside
+/// One `divisor`th of `seeds(normally)`, of that a part under TSan; at least one. For suites beside
 /// `random_graph_test`, which always runs all.
-inline std::uint64_t seeds_or_part(std::uint64_t normally, std::uint64_t divisor_under_tsan) {
-  return seeds(normally) / fewer_under_tsan<std::uint64_t>(1, divisor_under_tsan);
+inline std::uint64_t seeds_or_part(std::uint64_t normally, std::uint64_t divisor_under_tsan,
+                                   std::uint64_t divisor = 1) {
+  const std::uint64_t all = fewer_under_tsan<std::uint64_t>(1, divisor_under_tsan) * divisor;
+  return std::max<std::uint64_t>(1, seeds(normally) / all);
 }
 
 /// The machines that random graphs run on; `cuda` is this one, where it has CUDA devices.

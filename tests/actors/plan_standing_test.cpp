@@ -14,6 +14,7 @@ namespace {
 
 const auto kAdd = Kernel("add").cpu([](Cpu&, int value, InOut<int> x) { x[0] += value; });
 const auto kCopy = Kernel("copy").cpu([](Cpu&, In<int> x, Out<int> y) { y[0] = x[0]; });
+const auto kWrite = Kernel("write").cpu([](Cpu&, int value, Out<int> x) { x[0] = value; });
 const auto kMix = Kernel("mix").cpu(
     [](Cpu&, In<int> x, In<int> y, Out<int> z) { z[0] = 3 * x[0] + 5 * y[0] + 1; });
 const auto kFailIf = Kernel("fail_if").cpu([](Cpu&, int fails, InOut<int> x) {
@@ -190,6 +191,52 @@ TEST_CASE("ops without data that wait for nothing, and plans dropped under way",
   rt.wait_idle();
   CHECK(count == 20 * 3000 + 10 * 1000);
   CHECK((settled_footprint(rt, before) == before));
+}
+
+TEST_CASE("a plan with ops that stand outlives its runtime", "[plan]") {
+  const std::int64_t ops = op_pool::live(), tensors = live_tensors();
+  {
+    Plan plan;
+    {
+      Runtime rt(one_socket());
+      const auto x = number(rt, 0);
+      plan = rt.record([&] {
+        for (int i = 0; i < 10; ++i) rt.socket(0).submit(kNamed, std::string("ab"), inout(x));
+      });
+      plan.replay().wait();
+      CHECK(stands(plan, 8));
+    }
+    CHECK(has(thrown<UsageError>([&] { plan.replay(); }), "runtime has ended"));
+  }
+  CHECK(op_pool::live() == ops);
+  CHECK(live_tensors() == tensors);
+}
+
+TEST_CASE("several failures, some from outside the plan, reach those that stand", "[plan]") {
+  Runtime rt(one_socket());
+  const Device device = rt.socket(0);
+  const auto a = number(rt, 1), b = number(rt, 1), c = number(rt, 0);
+  const auto fails =
+      Kernel("fails").cpu([](Cpu&, InOut<int>) { throw std::runtime_error("asked to fail"); });
+  const auto one = rt.tensor<int>({1}), two = rt.tensor<int>({1}), three = rt.tensor<int>({1});
+  const Plan plan = rt.record([&] {
+    device.submit(kCopy, in(a), out(one));
+    device.submit(kCopy, in(b), out(two));
+    device.submit(kMix, in(one), in(two), out(three));
+    for (int i = 0; i < 4; ++i) device.submit(kAdd, 1, inout(three));
+    device.submit(kCopy, in(three), out(c));
+  });
+  for (int round = 0; round < 20; ++round) {
+    device.submit(fails, inout(a));
+    device.submit(fails, inout(b));
+    const Future failed = plan.replay(), again = plan.replay();
+    CHECK(has(thrown<OpError>([&] { failed.wait(); }), "asked to fail"));
+    CHECK(has(thrown<OpError>([&] { again.wait(); }), "asked to fail"));
+    for (const auto& x : {a, b}) device.submit(kWrite, 1, out(x));
+    plan.replay();
+    CHECK(c.to_host()[0] == 13);
+  }
+  CHECK(has(plan.explain(), "standing"));
 }
 
 TEST_CASE("who waits for whom shows ops that stand", "[plan]") {

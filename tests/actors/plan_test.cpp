@@ -83,7 +83,7 @@ TEST_CASE("random graphs recorded and replayed equal the oracle to the bit", "[p
       Runtime runtime(options_of(engine, serial));
       Footprint before = Footprint::of(runtime.fabric());
       if (serial) ++before.ops;  // the last op of all
-      const std::uint64_t count = seeds_or_part(800, 4) / (serial ? 100 : 20);
+      const std::uint64_t count = seeds_or_part(800, 4, serial ? 100 : 20);
       for (std::uint64_t seed = 0; seed < count; ++seed) {
         INFO("seed " << seed);
         REQUIRE(run_random_plan(runtime, seed) == "");
@@ -102,7 +102,7 @@ TEST_CASE("random graphs whose ops go out together equal the oracle to the bit",
     options.trace = false;
     Runtime runtime(std::move(options));
     const Footprint before = Footprint::of(runtime.fabric());
-    for (std::uint64_t seed = 0; seed < seeds_or_part(800, 4) / 10; ++seed) {
+    for (std::uint64_t seed = 0; seed < seeds_or_part(800, 4, 10); ++seed) {
       INFO("seed " << seed);
       REQUIRE(run_random_plan(runtime, seed) == "");
       const Footprint after = settled_footprint(runtime, before);

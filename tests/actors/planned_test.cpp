@@ -131,6 +131,52 @@ TEST_CASE("sums over devices and kernels with several numbers are told apart", "
   CHECK(step.recordings() == 2);
 }
 
+TEST_CASE("tensors that a planned step makes for itself", "[plan]") {
+  for_each_engine([](Runtime& rt, Device device, Device other) {
+    auto step = rt.planned([&](Tensor<int> x, Tensor<int> y) {
+      const auto between = rt.tensor<int>(x.shape());
+      device.submit(kAdd, 1, in(x), out(between));
+      other.submit(kDouble, inout(between));
+      device.submit(kAdd, 0, in(between), out(y));
+    });
+    // Each call begins with a sum of its own.
+    auto sums = rt.planned([&](Tensor<int> x, Tensor<int> y) {
+      const auto sum = filled(rt, 3, 100);
+      device.submit(kDouble, inout(sum));
+      device.submit(kAdd, 0, in(sum), out(y));
+      device.submit(kDouble, inout(x));
+    });
+    for (int i = 0; i < 6; ++i) {
+      const auto x = filled(rt, 3, i), y = filled(rt, 3, 0);
+      step(x, y);
+      CHECK(y.to_host().to_vector() == all(3, 2 * (i + 1)));
+      sums(x, y);
+      CHECK(y.to_host().to_vector() == all(3, 200));
+    }
+    CHECK(step.recordings() == 2);
+    CHECK(sums.recordings() == 6);
+  });
+}
+
+TEST_CASE("numbers are told apart by type and place, not by bytes alone", "[plan]") {
+  Runtime rt(engines().front().options());
+  const Device device = rt.socket(0);
+  const auto inplace = on_all(Kernel("plus").cpu([](Cpu&, int value, InOut<int> x) {
+    for (int& i : x) i += value;
+  }));
+  auto plus = rt.planned([&](std::int64_t value, Tensor<int> x, std::int64_t more) {
+    device.submit(inplace, static_cast<int>(value % 1000 + more), inout(x));
+  });
+  const auto x = filled(rt, 2, 0);
+  for (int i = 0; i < 2; ++i) {
+    plus(-1, x, 0);
+    plus(4294967295u, x, 0);  // % 1000 = 295
+    plus(0, x, -1);
+  }
+  CHECK(x.to_host().to_vector() == all(2, 2 * (-1 + 295 - 1)));
+  CHECK(plus.recordings() == 3);
+}
+
 TEST_CASE("a body that does something else each time is run each time", "[plan]") {
   Runtime rt(engines().front().options());
   const Device device = rt.socket(0);

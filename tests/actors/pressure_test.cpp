@@ -201,7 +201,7 @@ TEST_CASE("random graphs in little memory equal the oracle to the bit", "[actors
       if (serial) ++before.ops;  // the last op of all
       // A simulation has one thread, in which TSan sees nothing.
       const std::uint64_t count =
-          seeds_or_part(400, simulate ? 8 : 2) / (serial ? 8 : 1) / (simulate ? 2 : 1);
+          seeds_or_part(400, simulate ? 8 : 2, (serial ? 8 : 1) * (simulate ? 2 : 1));
       for (std::uint64_t seed = 0; seed < count; ++seed) {
         INFO("seed " << seed << (simulate ? " simulated" : " emulated"));
         REQUIRE(run_program(runtime, small_program(seed)) == "");

@@ -460,7 +460,7 @@ TEST_CASE("random graphs that spill equal the oracle to the bit", "[actors][spil
     Runtime runtime(std::move(options));
     Footprint before = Footprint::of(runtime.fabric());
     if (each.serial) ++before.ops;  // the last op of all
-    const std::uint64_t count = seeds_or_part(400, 2) / each.share;
+    const std::uint64_t count = seeds_or_part(400, 2, each.share);
     for (std::uint64_t seed = 0; seed < count; ++seed) {
       INFO("seed " << seed << " on " << name);
       REQUIRE(run_program(runtime, little_program(seed)) == "");

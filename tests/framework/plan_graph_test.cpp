@@ -91,6 +91,48 @@ TEST_CASE("trimmed random graphs order the same ops and fail the same ops", "[pl
   }
 }
 
+TEST_CASE("entries and readers are dropped only where others stand for them", "[plan]") {
+  std::mt19937_64 random(11);
+  std::size_t dropped = 0;
+  for (int round = 0; round < 200; ++round) {
+    // Nodes read one slot of a tensor that nobody writes, or none.
+    std::vector<std::vector<Edge>> edges(2 + random() % 40);
+    PlanGraph graph;
+    for (std::uint32_t n = 1; n < edges.size(); ++n)
+      for (std::uint64_t e = random() % 3; e > 0; --e)
+        edges[n].push_back({static_cast<std::uint32_t>(random() % n), random() % 3 == 0});
+    graph = graph_of(edges);
+    graph.tensors.resize(1);
+    graph.slots.resize(1);
+    graph.tensors[0].slots = {0};
+    std::set<std::uint32_t> read_by;
+    for (std::uint32_t n = 0; n < edges.size(); ++n) {
+      if (random() % 2) continue;
+      graph.nodes[n].arguments = {{0, Access::In}};
+      graph.nodes[n].entries = {{0, PlanGraph::kNone}};
+      graph.tensors[0].readers.push_back(n);
+      read_by.insert(n);
+    }
+    graph.trim();
+    const auto& left = graph.tensors[0].readers;
+    for (const std::uint32_t n : read_by) {
+      if (graph.nodes[n].entries.empty()) {
+        ++dropped;
+        const auto before = ancestors(graph, n, true);
+        CHECK(std::any_of(before.begin(), before.end(), [&](std::uint32_t other) {
+          return !graph.nodes[other].entries.empty();
+        }));
+      }
+      if (std::find(left.begin(), left.end(), n) != left.end()) continue;
+      ++dropped;
+      CHECK(std::any_of(left.begin(), left.end(), [&](std::uint32_t reader) {
+        return ancestors(graph, reader, false).contains(n);
+      }));
+    }
+  }
+  CHECK(dropped > 1000);
+}
+
 TEST_CASE("a graph longer than the window is trimmed where it can be", "[plan]") {
   std::vector<std::vector<Edge>> edges(10'000);
   for (std::uint32_t n = 1; n < edges.size(); ++n) {
