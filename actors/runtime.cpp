@@ -1,6 +1,7 @@
 #include "actors/runtime.hpp"
 
 #include <cstring>
+#include <optional>
 
 #include "actors/collective.hpp"
 #include "actors/runtime_parts.hpp"
@@ -118,11 +119,15 @@ TensorHandle Runtime::copy_in(std::span<const std::byte> bytes, const Shape& sha
   Fabric& fabric = *parts_->fabric;
   const std::uint32_t memory = fabric.places[0]->memory;
   MemoryPool& pool = *fabric.memories[memory];
-  while (!pool.try_reserve(wanted)) {
+  std::optional<InHand> in_hand;
+  for (;;) {
+    in_hand.emplace(fabric);
+    if (pool.try_reserve(wanted)) break;
     if (thread_must_not_wait()) {
       pool.force_reserve(wanted);
       break;
     }
+    in_hand.reset();
     const std::size_t rounded = MemoryPool::round_up(wanted);
     if (fabric.gate && fabric.gate->get_room(pool, rounded)) continue;
     if (!wait_for_memory(fabric, pool, rounded))

@@ -1,10 +1,16 @@
 #include "framework/admit.hpp"
 
 #include "framework/admission.hpp"
+#include "framework/gate.hpp"
 #include "framework/spin.hpp"
 #include "framework/virtual_waits.hpp"
 
 namespace weft {
+
+InHand::~InHand() {
+  fabric_.in_hand.let_out();
+  if (fabric_.gate && fabric_.gate->is_shut()) fabric_.gate->ask_to_look();
+}
 
 void wait_for_room(Admission& admission) {
   if (admission.has_room() || thread_must_not_wait()) return;

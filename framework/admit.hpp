@@ -12,6 +12,20 @@
 
 namespace weft {
 
+/// Whoever sets bytes aside has one of these from before that until the bytes are a replica's or
+/// given back: meanwhile nobody else sees what will become of them, so nobody may conclude that
+/// they will never be given back. Who has one must not wait for memory.
+class InHand {
+ public:
+  explicit InHand(Fabric& fabric) : fabric_(fabric) { fabric.in_hand.take_in(); }
+  ~InHand();
+  InHand(const InHand&) = delete;
+  InHand& operator=(const InHand&) = delete;
+
+ private:
+  Fabric& fabric_;
+};
+
 /// The locks of all tensors of a call, in address order, each once. In serial mode the fabric's
 /// too.
 class TensorLocks {

@@ -60,6 +60,7 @@ Reservation::~Reservation() {
 
 bool Reservation::add(std::uint32_t memory, std::size_t bytes) {
   MemoryPool& pool = *fabric_.memories[memory];
+  if (budget_ != Budget::Gate && !in_hand_) in_hand_.emplace(fabric_);
   if (budget_ == Budget::Ignored ||
       (budget_ == Budget::Waiting && thread_must_not_wait() && bytes <= pool.budget())) {
     pool.force_reserve(bytes);

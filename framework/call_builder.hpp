@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+
+#include "framework/admit.hpp"
 #include "framework/residency.hpp"
 #include "framework/small_vector.hpp"
 #include "framework/submit.hpp"
@@ -32,6 +35,7 @@ class Reservation {
   };
   Fabric& fabric_;
   const Budget budget_;
+  std::optional<InHand> in_hand_;  // not of the gate's own: it is the one who must know
   SmallVector<Part, 8> parts_;
   MemoryPool* short_of_ = nullptr;
   std::size_t missing_ = 0;

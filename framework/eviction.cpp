@@ -81,13 +81,25 @@ bool Eviction::may_help(MemoryPool& pool) {
 }
 
 bool Eviction::make_room(MemoryPool& pool, std::size_t bytes, const Claim& claim) {
+  found_dropped_ = false;
+  return try_to_make_room(pool, bytes, claim) || found_dropped_;
+}
+
+bool Eviction::try_to_make_room(MemoryPool& pool, std::size_t bytes, const Claim& claim) {
   if (pool.room() + pool.leaving() >= bytes) {
     if (pool.room() < bytes) spill_ahead(pool, bytes, claim);
     return true;
   }
   if (evict(pool, bytes, claim) > 0 || pool.leaving() > 0) return true;
-  if (!make_room_below(pool, bytes, claim)) return false;
-  return evict(pool, bytes, claim) > 0 || is_anything_leaving();
+  // Again and again: what goes below may not make the room that is wanted there, for it first pays
+  // for what was set aside beyond the budget, and others may be faster. And what was leaving there
+  // may have gone between the look at the room and the look at what leaves.
+  for (;;) {
+    const bool is_made = make_room_below(pool, bytes, claim);
+    if (evict(pool, bytes, claim) > 0) return true;
+    if (!is_made) return false;
+    if (is_anything_leaving()) return true;
+  }
 }
 
 bool Eviction::make_room_below(MemoryPool& pool, std::size_t bytes, const Claim& claim) {
@@ -95,13 +107,13 @@ bool Eviction::make_room_below(MemoryPool& pool, std::size_t bytes, const Claim&
   bool is_made = false;
   for (const std::uint32_t lower : below(memory, bytes)) {
     MemoryPool& other = *fabric_.memories[lower];
+    other.set_watch(&watch_);  // before the look: what comes is told
     const std::size_t wanted = other.room() + bytes;
-    other.set_watch(&watch_);
     if (other.leaving() > 0) {
       spill_ahead(other, wanted, claim);
       is_made = true;
     } else if (level_of(lower) > level_of(memory))
-      is_made = make_room(other, wanted, claim) || is_made;
+      is_made = try_to_make_room(other, wanted, claim) || is_made;
     else
       is_made = evict(other, wanted, claim) > 0 || is_made;
   }
@@ -191,7 +203,10 @@ Eviction::Candidates Eviction::candidates_in(MemoryPool& pool, const Claim& clai
     pool.residents().for_each([&](Replica& replica) {
       TensorState& tensor = *replica.tensor;
       if (!may_be_evicted(replica) || replica.bytes == 0 || is_of(claim, tensor)) return;
-      if (!take_handle(tensor)) return;
+      if (!take_handle(tensor)) {
+        found_dropped_ = true;
+        return;
+      }
       found.handles.emplace_back(&tensor);
       found.each.push_back({.bytes = MemoryPool::round_up(replica.bytes)});
     });

@@ -40,8 +40,9 @@ class Eviction {
   /// Whether evicting something could make room in `pool`, or room is on its way. Any thread.
   [[nodiscard]] static bool may_help(MemoryPool& pool);
 
-  /// Sees to it that there are `bytes` of room in `pool`, or will be without anybody's help. False:
-  /// nothing will ever be given back.
+  /// Sees to it that there are `bytes` of room in `pool`, or more than there was, or will be
+  /// without anybody's help. False: nothing was found that can go, which need not be so when others
+  /// have submitted or ended something since.
   bool make_room(MemoryPool& pool, std::size_t bytes, const Claim& claim);
 
   /// Replicas evicted so far, and the bytes written back for that. Any thread.
@@ -62,6 +63,7 @@ class Eviction {
   [[nodiscard]] Level level_of(std::uint32_t memory) const;
   [[nodiscard]] std::vector<std::uint32_t> below(std::uint32_t memory, std::size_t bytes) const;
 
+  bool try_to_make_room(MemoryPool& pool, std::size_t bytes, const Claim& claim);
   void spill_ahead(MemoryPool& pool, std::size_t bytes, const Claim& claim);
   // Makes `bytes` more room where the pool's replicas may go.
   bool make_room_below(MemoryPool& pool, std::size_t bytes, const Claim& claim);
@@ -77,6 +79,7 @@ class Eviction {
   std::mutex& mutex_;
   MemoryWatch& watch_;
   bool found_no_room_ = false;  // by the newest write-back, below
+  bool found_dropped_ = false;  // a tensor whose last handle is gone and whose bytes are not yet
   std::atomic<std::uint64_t> evictions_{0}, written_back_{0};
 };
 

@@ -92,6 +92,8 @@ struct Fabric {
   /// Who places ops; null until the program asks for that: nobody wants to know run times.
   std::atomic<Placer*> placer{nullptr};
   Gate* gate = nullptr;  ///< where submissions wait for memory; null: in their callers
+  /// Who has set bytes aside that are no replica's yet: see `InHand`.
+  Admission in_hand{0};
   std::atomic<std::uint64_t> next_op{1};
 
   Bundles bundles = Bundles::Cuda;
@@ -108,7 +110,7 @@ struct Fabric {
   [[nodiscard]] const Path& path(std::uint32_t from, std::uint32_t to) const {
     return paths[from * memories.size() + to];
   }
-  /// Ops and copies submitted and not settled.
+  /// Ops and copies submitted and not settled, and who is about to submit one.
   [[nodiscard]] std::int64_t in_flight() const;
   /// Ops and copies settled so far.
   [[nodiscard]] std::int64_t settled() const;

@@ -137,6 +137,15 @@ bool Gate::is_queued(const TensorState* tensor) {
 
 bool Gate::get_room(MemoryPool& pool, std::size_t bytes) {
   if (bytes > pool.budget() || thread_must_not_wait()) return false;
+  for (;;) {
+    const auto before = count_if_quiet();
+    if (ask_for_room(pool, bytes)) return true;
+    if (before && count_if_quiet() == before) return false;
+    if (wait_for_memory(fabric_, pool, bytes)) return true;
+  }
+}
+
+bool Gate::ask_for_room(MemoryPool& pool, std::size_t bytes) {
   const auto request = std::make_shared<Request>();
   request->pool = &pool;
   request->bytes = bytes;
@@ -149,6 +158,21 @@ bool Gate::get_room(MemoryPool& pool, std::size_t bytes) {
   virtual_waits::wait_in_any_time(
       [&] { return request->answer.load(std::memory_order_acquire) != 0; });
   return request->answer.load(std::memory_order_acquire) > 0;
+}
+
+std::optional<std::int64_t> Gate::count_if_quiet() const {
+  const auto sum = [&](const auto& count) {
+    std::int64_t all = count(fabric_.in_hand);
+    for (const auto& place : fabric_.places) all += count(*place->admission);
+    for (const auto& admission : fabric_.link_admissions)
+      if (admission.get() != &admission_) all += count(*admission);
+    return all;
+  };
+  // In this order: see `Fabric::in_flight`.
+  const std::int64_t settled = sum([](const Admission& each) { return each.settled(); });
+  const std::int64_t submitted = sum([](const Admission& each) { return each.submitted(); });
+  if (submitted != settled) return std::nullopt;
+  return submitted;
 }
 
 void Gate::wait_until_open() {
@@ -245,9 +269,7 @@ Gate::Outcome Gate::let_through(Queued& entry, const Memories& full) {
         }
     }
     for (;;) {
-      // Before the try, and in this order: what is queued meanwhile is not quiet.
-      const std::int64_t waiting = admission_.in_flight();
-      const bool is_quiet = fabric_.in_flight() == waiting;
+      const auto quiet = count_if_quiet();  // before the try
       if (Op* op = try_submit(entry, shortage)) {
         finish(entry, op);
         return Outcome::Through;
@@ -260,10 +282,13 @@ Gate::Outcome Gate::let_through(Queued& entry, const Memories& full) {
         return Outcome::Stuck;
       }
       // What is under way may drop the last handle of something.
-      if (!is_quiet) {
+      if (!quiet) {
         must_poll_ = polls_;
         return Outcome::Stuck;
       }
+      // What was submitted since may have settled before it was seen: sums, what eviction began,
+      // submissions that got past the gate before it was shut.
+      if (count_if_quiet() != quiet) continue;
       std::size_t wanted = shortage.missing;
       if (!entry.is_transfer()) {  // of one that can never fit, all that it needs there
         const CallBytes all = bytes_in(fabric_, pool, entry.call(), entry.place->memory);
@@ -289,7 +314,7 @@ Gate::Outcome Gate::let_through(Queued& entry, const Memories& full) {
   return Outcome::Through;
 }
 
-// False: nothing will ever be given back.
+// False: nothing was found that can go, as `Eviction::make_room` says.
 bool Gate::make_room(MemoryPool& pool, std::size_t bytes, const Queued* for_whom) {
   if (for_whom) return eviction_.make_room(pool, bytes, {for_whom->arguments, for_whom->position});
   std::uint64_t position = 0;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_set>
 #include <vector>
 
@@ -88,6 +89,10 @@ class Gate final : public MemoryWatch {
   enum class Outcome : std::uint8_t { Through, Stuck };
 
   Op* queue(std::unique_ptr<Queued> entry);
+  bool ask_for_room(MemoryPool& pool, std::size_t bytes);
+  // How many ops and copies were submitted so far, what waits here not counted, if all of them have
+  // settled and nobody is about to submit one. Any thread.
+  [[nodiscard]] std::optional<std::int64_t> count_if_quiet() const;
   // Whether something must be looked at again when bytes are given back.
   bool look_at_requests();
   bool look_at_queue();

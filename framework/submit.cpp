@@ -84,8 +84,8 @@ void release(Fabric* fabric) {
 std::int64_t Fabric::in_flight() const {
   // All that settled first: an op may submit to a device already looked at and then settle. What is
   // submitted later only adds, so zero means that nothing was in flight in between.
-  const std::int64_t already_settled = settled();
-  std::int64_t sum = 0;
+  const std::int64_t already_settled = settled() + in_hand.settled();
+  std::int64_t sum = in_hand.submitted();
   for (const auto& place : places) sum += place->admission->submitted();
   for (const auto& admission : link_admissions) sum += admission->submitted();
   return sum - already_settled;

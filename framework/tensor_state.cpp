@@ -60,7 +60,8 @@ void add_unsettled(Users& users, Op* op) {
   if (op && !op->is_settled()) users.push_back(op);
 }
 
-// No longer among the tensor's: eviction must not look at it any more.
+// No longer among the tensor's: eviction must not look at it any more. What will be freed begins to
+// leave before: whoever looks for room must see its bytes in one place or the other.
 void take_out(Replica* replica) {
   if (replica->is_resident) replica->pool->residents().remove(*replica);
 }
@@ -71,11 +72,10 @@ void begin_leaving(Replica* replica) {
   replica->pool->begin_leaving(replica->bytes);
 }
 
-// Frees a replica that is no longer among the tensor's. Chunks that did arrive may be under way
-// from here: whatever uses a replica is a reader, or came before the last write.
+// Frees a replica that is leaving and no longer among the tensor's. Chunks that did arrive may be
+// under way from here: whatever uses a replica is a reader, or came before the last write.
 void free_behind_users(TensorState& tensor, Replica* replica) {
   replica->next_stale = nullptr;
-  begin_leaving(replica);
   Users users;
   add_unsettled(users, tensor.writer);
   for (Op* reader : tensor.readers) add_unsettled(users, reader);
@@ -104,6 +104,7 @@ void drop_replica(TensorState& tensor, Replica* replica) {
   auto& all = tensor.replicas;
   *std::find(all.begin(), all.end(), replica) = all[all.size() - 1];
   all.pop_back();
+  if (replica->plans == 0) begin_leaving(replica);
   take_out(replica);
   if (replica->ready) release(std::exchange(replica->ready, nullptr));
   if (replica->plans == 0) free_behind_users(tensor, replica);
@@ -149,13 +150,13 @@ void drop_handle(TensorState* tensor) {
   add_unsettled(users, tensor->writer);
   for (Op* reader : tensor->readers) add_unsettled(users, reader);
   for (Replica* replica : tensor->replicas) add_unsettled(users, replica->ready);
+  for (Replica* replica : tensor->replicas) {
+    begin_leaving(replica);
+    take_out(replica);
+  }
   if (users.empty()) {
     destroy(tensor);
     return;
-  }
-  for (Replica* replica : tensor->replicas) {
-    take_out(replica);
-    begin_leaving(replica);
   }
   static const KernelCode& code = make_lazy_code("drop", destroy_after_use);
   run_behind({users.begin(), users.size()}, code, tensor);
@@ -187,8 +188,9 @@ void keep_for_plan(Replica*& kept, Replica* replica) {
   Replica* const before = std::exchange(kept, replica);
   if (!before || --before->plans > 0) return;
   const auto& valid = before->tensor->replicas;
-  if (std::find(valid.begin(), valid.end(), before) == valid.end())
-    free_behind_users(*before->tensor, before);
+  if (std::find(valid.begin(), valid.end(), before) != valid.end()) return;
+  begin_leaving(before);
+  free_behind_users(*before->tensor, before);
 }
 
 Failure* failure_instead_of_value(const TensorState& tensor) {

@@ -31,10 +31,11 @@ class DrainedFabric {
  public:
   static constexpr std::size_t kBudget = 64 << 20;
 
-  explicit DrainedFabric(std::uint32_t gpus = 2, std::size_t gpu_budget = kBudget) {
+  explicit DrainedFabric(std::uint32_t gpus = 2, std::size_t gpu_budget = kBudget,
+                         std::size_t host_budget = kBudget) {
     fabric = new Fabric;
     fabric->runtime_number = next_number();
-    add_place("socket0", DeviceKind::Socket, 0, Domain::Host, kBudget);
+    add_place("socket0", DeviceKind::Socket, 0, Domain::Host, host_budget);
     for (std::uint32_t g = 0; g < gpus; ++g)
       add_place("gpu" + std::to_string(g), DeviceKind::Gpu, g, Domain::Emulated, gpu_budget);
     const std::uint32_t memories = gpus + 1;
