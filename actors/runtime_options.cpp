@@ -95,8 +95,7 @@ RuntimeOptions with_environment(RuntimeOptions options) {
   if (!options.calibration && *options.simulate)
     if (const auto path = variable("WEFT_CALIBRATION"))
       options.calibration = std::make_shared<Calibration>(read_calibration_file(*path));
-  if (!options.placement)
-    options.placement = variable("WEFT_PLACEMENT").value_or("auto");
+  if (!options.placement) options.placement = variable("WEFT_PLACEMENT").value_or("auto");
   if (!options.run_costs) options.run_costs = variable("WEFT_RUN_COSTS").value_or("");
   if (!options.memory) options.memory = variable("WEFT_MEMORY").value_or("");
   if (!options.socket_lanes)

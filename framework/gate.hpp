@@ -125,9 +125,9 @@ class Gate final : public MemoryWatch {
   std::vector<std::shared_ptr<Request>> requests_;
   // The actor's.
   bool must_poll_ = false;
-  std::size_t given_by_plan_ = 0;  // ops, since the newest
+  std::size_t given_by_plan_ = 0;         // ops, since the newest
   std::int64_t settled_when_stuck_ = -1;  // ops, when a plan gave nothing
-  double far_ahead_ = 0;           // what begins later than that is not given yet
+  double far_ahead_ = 0;                  // what begins later than that is not given yet
   std::uint64_t next_position_ = 1;
 };
 

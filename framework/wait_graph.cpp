@@ -41,8 +41,10 @@ std::string name_of(Op& op) {
 
 std::string describe_waits(const Fabric& fabric, std::size_t limit) {
   const Owners owners = owners_of(fabric);
-  auto place_of = [&](const Op& op) { Mailbox* const owner = std::atomic_ref(const_cast<Mailbox*&>(op.owner)).load();
-    return owner ? owners.at(owner) : std::string(); };
+  auto place_of = [&](const Op& op) {
+    Mailbox* const owner = std::atomic_ref(const_cast<Mailbox*&>(op.owner)).load();
+    return owner ? owners.at(owner) : std::string();
+  };
 
   std::lock_guard lock(fabric.standing_mutex);  // longer than `pending`: it keeps runs
   std::vector<Held> pending;
