@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "framework/kernel_code.hpp"
 #include "framework/mailbox.hpp"
@@ -84,17 +85,29 @@ Replica* find_replica(const TensorState& tensor, std::uint32_t memory) {
   return nullptr;
 }
 
+namespace {
+
+// Whether a way leads through a memory that has a replica: from there it is shorter, whatever the
+// links publish between two looks, and a memory must not get a second one.
+bool passes_replica(const TensorState& tensor, const Path& path) {
+  for (std::size_t s = 0; s + 1 < path.segments.size(); ++s)
+    if (find_replica(tensor, path.segments[s].to)) return true;
+  return false;
+}
+
+}  // namespace
+
 Source choose_source(const Fabric& fabric, const TensorState& tensor, std::uint32_t memory) {
   Source best;
-  double best_seconds = std::numeric_limits<double>::infinity();
+  std::pair best_rank{true, std::numeric_limits<double>::infinity()};
   for (Replica* replica : tensor.replicas) {
     const Path& path = fabric.path(replica->memory, memory);
     if (!best.replica) best.replica = replica;
     if (path.segments.empty()) continue;
     // One whose copy is under way counts as if it were there.
-    const double needed = copy_seconds(path, tensor.bytes());
-    if (needed < best_seconds) {
-      best_seconds = needed;
+    const std::pair rank{passes_replica(tensor, path), copy_seconds(path, tensor.bytes())};
+    if (rank < best_rank) {
+      best_rank = rank;
       best = {replica, &path};
     }
   }

@@ -51,6 +51,19 @@ TEST_CASE("a missing replica is copied once and then shared", "[framework][resid
   CHECK(queued(machine) == 0);
 }
 
+TEST_CASE("no memory gets a second replica from a way that leads through it",
+          "[framework][residency]") {
+  DrainedFabric machine(2);
+  auto x = machine.filled(1, {0}, 3);  // without bytes all ways take as long
+  machine.run_all();
+  machine.device(0).submit(kRead, in(x));
+  machine.run_all();
+  CHECK(x.state()->replicas.size() == 2);
+  machine.device(2).submit(kRead, in(x));
+  machine.run_all();
+  CHECK(x.state()->replicas.size() == 3);
+}
+
 TEST_CASE("a write frees the other replicas when it settles, not before",
           "[framework][residency]") {
   const Leaks leaks;
