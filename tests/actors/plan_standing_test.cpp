@@ -16,7 +16,7 @@ const auto kAdd = Kernel("add").cpu([](Cpu&, int value, InOut<int> x) { x[0] += 
 const auto kCopy = Kernel("copy").cpu([](Cpu&, In<int> x, Out<int> y) { y[0] = x[0]; });
 const auto kWrite = Kernel("write").cpu([](Cpu&, int value, Out<int> x) { x[0] = value; });
 const auto kMix = Kernel("mix").cpu(
-    [](Cpu&, In<int> x, In<int> y, Out<int> z) { z[0] = 3 * x[0] + 5 * y[0] + 1; });
+    [](Cpu&, In<int> x, In<int> y, Out<int> z) { z[0] = (3 * x[0] + 5 * y[0] + 1) % 65521; });
 const auto kFailIf = Kernel("fail_if").cpu([](Cpu&, int fails, InOut<int> x) {
   if (fails) throw std::runtime_error("asked to fail");
   x[0] += 1;
